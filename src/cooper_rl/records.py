@@ -1,0 +1,92 @@
+"""The words that every part of Cooper speaks. No torch, no input or output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Verdict(StrEnum):
+    """What a rule verifier says of a completion. A failure to judge is never "wrong"."""
+
+    CORRECT = "CORRECT"
+    INCORRECT = "INCORRECT"
+    UNPARSEABLE = "UNPARSEABLE"
+    TIMEOUT = "TIMEOUT"
+    ERROR = "ERROR"
+
+
+class Reason(StrEnum):
+    """Why a verifier gave its verdict; `NO_ANSWER` and `UNKNOWN_FORM` tell two UNPARSEABLE kinds apart."""
+
+    MATCH = "match"
+    MISMATCH = "mismatch"
+    CONTRADICTION = "contradiction"  # several final answers that do not agree
+    NO_ANSWER = "no_answer"  # empty, garbage or cut off: nothing that could be an answer in any form
+    UNKNOWN_FORM = "unknown_form"  # an answer seems to be there, in a form that the rules cannot read
+    BAD_REFERENCE = "bad_reference"  # the reference answer is empty or cannot be read
+    DEADLINE = "deadline"
+    CRASH = "crash"
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """A verdict with its grounds, as `cooper verify --explain` prints it."""
+
+    verdict: Verdict
+    reason: Reason
+    parsed_reference: str | None = None
+    parsed_answer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A question with the answer that counts as right."""
+
+    question: str
+    reference_answer: str
+    source: str = ""
+    problem_id: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledCompletion:
+    """A problem-reference-completion triple with its label: VerifyRM's training record."""
+
+    question: str
+    reference_answer: str
+    completion: str
+    correct: bool
+    source: str = ""
+    problem_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """One completion of the policy in training: its score before the step's RM update, and the rule's verdict."""
+
+    question: str
+    reference_answer: str
+    completion: str
+    score: float
+    verdict: Verdict
+    reason: Reason
+    reward: float
+    group: int  # index of the prompt in this generation batch; its G rollouts share it
+    problem_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContrastivePair:
+    """Stage 2's training record: a right and a wrong completion of the same problem."""
+
+    question: str
+    reference_answer: str
+    positive: str
+    negative: str
+    negative_source: str  # assistant | perturb | mined | shuffle
+    positive_source: str = "rollout"  # rollout | worked_solution
+    problem_id: str = ""
