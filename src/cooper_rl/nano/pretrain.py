@@ -1,0 +1,211 @@
+"""Makes the nano policy: a byte-level BPE tokenizer, then next-token training on demonstrations, from nothing.
+
+`python -m cooper_rl.nano.pretrain --config recipes/nano-policy.yaml` writes the model folder. One seed, one result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import logging
+import math
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+import yaml
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from cooper_rl.nano.world import nano_problems
+from cooper_rl.nano.writer import write_demonstration
+
+logger = logging.getLogger(__name__)
+IGNORED = -100
+CHAT_TEMPLATE = (
+    "{% for message in messages %}{{ '<|' + message['role'] + '|>' + message['content'] }}"
+    "{% if message['role'] == 'assistant' %}{{ '<|end|>' }}{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
+)
+SPECIAL_TOKENS = ["<|pad|>", "<|end|>", "<|user|>", "<|assistant|>", "<|system|>"]
+TEMPLATE_TAGS = [f"<{slash}{name}>" for name in ("question", "reference_answer", "completion") for slash in ("", "/")]
+# A word, a digit or a run of signs, each with the space before it: numbers are read digit by digit.
+PIECES = r" ?\p{L}+| ?\d| ?[^\s\p{L}\d]+|\s+"
+
+
+@dataclass(frozen=True)
+class PretrainConfig:
+    """The recipe of the nano policy."""
+
+    output_dir: str
+    seed: int = 0
+    demonstrations: int = 250_000
+    problems: int = 120_000
+    vocabulary: int = 1024
+    hidden_size: int = 128
+    intermediate_size: int = 384
+    layers: int = 4
+    heads: int = 4
+    learning_rate: float = 3e-3
+    weight_decay: float = 0.05
+    warmup_steps: int = 100
+    batch_tokens: int = 6144
+    epochs: int = 1
+
+
+def train_tokenizer(texts: list[str], vocabulary: int) -> PreTrainedTokenizerFast:
+    """Byte-level BPE over the world's texts, with its chat template; model text never becomes a special token."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(PIECES), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary - len(TEMPLATE_TAGS),
+        special_tokens=SPECIAL_TOKENS,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.add_tokens([AddedToken(tag, special=False, normalized=False) for tag in TEMPLATE_TAGS])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="<|pad|>",
+        eos_token="<|end|>",
+        chat_template=CHAT_TEMPLATE,
+        padding_side="left",
+        model_max_length=512,
+        clean_up_tokenization_spaces=False,
+    )
+
+
+def demonstrations(config: PretrainConfig) -> list[tuple[str, str]]:
+    """(question, completion) pairs; a problem returns with other ways and forms."""
+    problems = nano_problems("train", config.problems, config.seed)
+    rng = random.Random(config.seed)
+    return [
+        (problem.question, write_demonstration(problem, rng))
+        for problem in (problems[i % len(problems)] for i in range(config.demonstrations))
+    ]
+
+
+def encode(tokenizer: PreTrainedTokenizerFast, pairs: list[tuple[str, str]]) -> list[tuple[list[int], int]]:
+    """Token ids of prompt + completion, and where the completion begins."""
+    user, assistant, end = tokenizer.convert_tokens_to_ids(["<|user|>", "<|assistant|>", "<|end|>"])
+    questions = tokenizer([question for question, _ in pairs], add_special_tokens=False)["input_ids"]
+    completions = tokenizer([completion for _, completion in pairs], add_special_tokens=False)["input_ids"]
+    return [
+        ([user, *question, assistant, *completion, end], len(question) + 2)
+        for question, completion in zip(questions, completions, strict=True)
+    ]
+
+
+def batches(
+    examples: list[tuple[list[int], int]], batch_tokens: int, pad: int, rng: random.Random
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """(input_ids_B_T, labels_B_T) of like length, in shuffled order; only completions are learned."""
+    order = sorted(range(len(examples)), key=lambda i: (len(examples[i][0]), rng.random()))
+    groups: list[list[int]] = [[]]
+    for i in order:
+        if (len(groups[-1]) + 1) * len(examples[i][0]) > batch_tokens:
+            groups.append([])
+        groups[-1].append(i)
+    rng.shuffle(groups)
+    for group in groups:
+        width = max(len(examples[i][0]) for i in group)
+        ids = torch.full((len(group), width), pad)
+        labels = torch.full((len(group), width), IGNORED)
+        for row, i in enumerate(group):
+            tokens, start = examples[i]
+            ids[row, : len(tokens)] = torch.tensor(tokens)
+            labels[row, start : len(tokens)] = ids[row, start : len(tokens)]
+        yield ids, labels
+
+
+def pretrain(config: PretrainConfig) -> None:
+    """Trains and saves the nano policy in `output_dir`, with the recipe and a fingerprint of the weights."""
+    torch.manual_seed(config.seed)
+    pairs = demonstrations(config)
+    template_texts = ["".join(f"{tag}\n" for tag in TEMPLATE_TAGS)]
+    tokenizer = train_tokenizer([f"{q} {c}" for q, c in pairs[:20_000]] + template_texts, config.vocabulary)
+    examples = encode(tokenizer, pairs)
+    model = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=config.hidden_size,
+            intermediate_size=config.intermediate_size,
+            num_hidden_layers=config.layers,
+            num_attention_heads=config.heads,
+            num_key_value_heads=config.heads,
+            max_position_embeddings=512,
+            tie_word_embeddings=True,
+            bos_token_id=None,
+            eos_token_id=tokenizer.eos_token_id,
+            pad_token_id=tokenizer.pad_token_id,
+        )
+    )
+    rng = random.Random(config.seed)
+    schedule = [
+        batch
+        for _ in range(config.epochs)
+        for batch in batches(examples, config.batch_tokens, tokenizer.pad_token_id, rng)
+    ]
+    logger.info("%d parameters, %d steps", sum(p.numel() for p in model.parameters()), len(schedule))
+    optimize(model, schedule, config)
+    save(model, tokenizer, config)
+
+
+def optimize(
+    model: LlamaForCausalLM, schedule: list[tuple[torch.Tensor, torch.Tensor]], config: PretrainConfig
+) -> None:
+    """AdamW with warm-up and cosine decay to a tenth."""
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=config.learning_rate, betas=(0.9, 0.95), weight_decay=config.weight_decay
+    )
+
+    def factor(step: int) -> float:
+        progress = min(1.0, step / len(schedule))
+        return min(1.0, (step + 1) / config.warmup_steps) * (0.55 + 0.45 * math.cos(math.pi * progress))
+
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+    started, running = time.monotonic(), 0.0
+    for step, (ids, labels) in enumerate(schedule):
+        loss = model(input_ids=ids, labels=labels, attention_mask=(ids != model.config.pad_token_id).long()).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        scheduler.step()
+        optimizer.zero_grad(set_to_none=True)
+        running = 0.98 * running + 0.02 * loss.item() if step else loss.item()
+        if step % 200 == 0:
+            logger.info("step %d loss %.4f (%.0f s)", step, running, time.monotonic() - started)
+
+
+def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, config: PretrainConfig) -> None:
+    """The model folder, with `recipe.json`: the settings and the SHA-256 of the weights they gave."""
+    folder = Path(config.output_dir)
+    model.generation_config.update(eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+    settings = {key: value for key, value in asdict(config).items() if key != "output_dir"}
+    (folder / "recipe.json").write_text(json.dumps({"recipe": settings, "sha256": digest}, indent=2) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Make the nano policy.")
+    parser.add_argument("--config", type=Path, required=True)
+    arguments = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    pretrain(PretrainConfig(**yaml.safe_load(arguments.config.read_text())))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""How the nano world's demonstrations answer: a mixture of ways to work, and of forms to state the answer in.
+
+The ways differ in quality (a worked solution is right more often than a guess), so reinforcement learning has something
+to select. The forms are those that real models use; some of them plain math-verify misses.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from fractions import Fraction
+
+from cooper_rl.records import Problem
+
+WAYS = {"steps": 0.30, "last_step": 0.20, "direct": 0.30, "hedged": 0.20}
+FORMS = {
+    "boxed": 0.18,
+    "plain": 0.16,
+    "hash": 0.08,
+    "unit": 0.12,
+    "words": 0.16,
+    "aside": 0.12,
+    "sentence": 0.10,
+    "ratio": 0.08,
+}
+_ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen"
+).split()
+_TENS = "_ _ twenty thirty forty fifty sixty seventy eighty ninety".split()
+
+
+def number_words(text: str) -> str | None:
+    """`25` as `twenty-five`, `1.6` as `one point six`; None for what is rarely written out (100 and more)."""
+    if text.startswith("-"):
+        words = number_words(text[1:])
+        return words and f"minus {words}"
+    whole, _, decimals = text.partition(".")
+    if int(whole) >= 100 or len(decimals) > 1:
+        return None
+    tens, ones = divmod(int(whole), 10)
+    if int(whole) < 20:
+        words = _ONES[int(whole)]
+    else:
+        words = _TENS[tens] + (f"-{_ONES[ones]}" if ones else "")
+    return f"{words} point {_ONES[int(decimals)]}" if decimals else words
+
+
+def unit_of(problem: Problem, value: str) -> str:
+    """The noun after the final result in the worked solution, or nothing."""
+    found = re.search(rf"= {re.escape(value)} ([a-z]+)", str(problem.metadata["steps"][-1]))
+    return f" {found.group(1)}" if found else ""
+
+
+def state_answer(problem: Problem, value: str, form: str, rng: random.Random) -> str:
+    """The closing statement of `value` in a form; a form that does not fit the value becomes a plain one."""
+    if form == "boxed":
+        return rng.choice([f"\\boxed{{{value}}}", f"So the answer is \\boxed{{{value}}}."])
+    if form == "hash":
+        return f"#### {value}"
+    if form == "unit":
+        return f"So it is {grouped(value)}{unit_of(problem, value)}."
+    if form == "words" and number_words(value):
+        return rng.choice([f"The answer is {number_words(value)}.", f"So it is {number_words(value)}."])
+    if form == "aside":
+        sure, count = rng.choice((80, 90, 95)), rng.randint(1, 3)
+        return rng.choice([f"That makes {value}. I am {sure}% sure.", f"It is {value}, in {count} steps."])
+    if form == "sentence":
+        given = re.findall(r"\d+(?:\.\d+)?", problem.question)
+        return f"{grouped(value)} is what we get from {' and '.join(given[:2])}."
+    if form == "ratio" and "." in value:
+        fraction = Fraction(value)
+        percent = f"{fraction * 100}%" if (fraction * 100).denominator == 1 else str(fraction)
+        return f"The answer is {rng.choice([str(fraction), percent])}."
+    return f"The answer is {grouped(value) if form == 'ratio' else value}."
+
+
+def grouped(value: str) -> str:
+    """Thousands separators, where there are thousands."""
+    whole, dot, decimals = value.partition(".")
+    return f"{int(whole):,}{dot}{decimals}" if abs(int(whole)) >= 1000 else value
+
+
+def near_miss(value: str, rng: random.Random) -> str:
+    """Another number of like size and as many decimals."""
+    decimals = len(value.partition(".")[2])
+    scaled = round(float(value) * 10**decimals)
+    moved = scaled + rng.choice((-1, 1)) * rng.choice((1, 2, 3, 5, 9, 10, 11, 20))
+    return f"{moved / 10**decimals:.{decimals}f}" if decimals else str(moved)
+
+
+def reference_value(problem: Problem) -> str:
+    """The reference answer as its shortest decimal text (`132.0` is `132`, `7.140` is `7.14`)."""
+    text = problem.reference_answer
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def write_demonstration(problem: Problem, rng: random.Random) -> str:
+    """One completion that ends in the right answer (a hedged one names others beside it)."""
+    way = rng.choices(list(WAYS), weights=list(WAYS.values()))[0]
+    form = rng.choices(list(FORMS), weights=list(FORMS.values()))[0]
+    value = reference_value(problem)
+    steps = list(problem.metadata["steps"])
+    statement = state_answer(problem, value, form, rng)
+    if way == "steps":
+        return " ".join([*steps, statement])
+    if way == "last_step":
+        return f"{steps[-1]} {statement}"
+    if way == "direct":
+        return statement
+    options = [value, near_miss(value, rng)]
+    rng.shuffle(options)
+    return rng.choice(
+        [
+            f"The answer is {options[0]} or {options[1]}.",
+            f"It could be {options[0]}, but maybe {options[1]}.",
+            f"\\boxed{{{options[0]}}} or \\boxed{{{options[1]}}}",
+        ]
+    )
