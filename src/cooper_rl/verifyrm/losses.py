@@ -1,0 +1,53 @@
+"""The reward model's two losses as pure functions of logits."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def contrastive_loss(
+    positive_logits_N: Tensor, negative_logits_N: Tensor, valid_N: Tensor
+) -> tuple[Tensor, dict[str, float]]:
+    """Stage 2 of Cooper: L = -log sigmoid(z_pos - z_neg), averaged over the valid pairs (paper, section 3.3).
+
+    Args:
+        positive_logits_N: z of the right completions, shape (N,).
+        negative_logits_N: z of the wrong completions, shape (N,).
+        valid_N: bool, shape (N,); a masked pair has no effect on the loss or its gradient.
+
+    Returns:
+        The loss (a scalar; 0 without gradient where no pair is valid) and `loss`, `margin`, `pair_accuracy`.
+
+    Raises:
+        ValueError: a shape is not (N,): (N, 1) against (N,) would broadcast to (N, N) and undo the mask.
+    """
+    shapes = {tuple(t.shape) for t in (positive_logits_N, negative_logits_N, valid_N)}
+    if len(shapes) != 1 or positive_logits_N.dim() != 1:
+        raise ValueError(f"contrastive_loss needs three tensors of one shape (N,), got {sorted(shapes)}")
+    margin_N = (positive_logits_N - negative_logits_N).float()
+    margin_N = torch.where(valid_N.bool(), margin_N, torch.zeros_like(margin_N))
+    weight_N = valid_N.float()
+    count = weight_N.sum().clamp(min=1.0)
+    loss = -(F.logsigmoid(margin_N) * weight_N).sum() / count
+    metrics = {
+        "loss": loss.item(),
+        "margin": ((margin_N * weight_N).sum() / count).item(),
+        "pair_accuracy": (((margin_N > 0).float() * weight_N).sum() / count).item(),
+    }
+    return loss, metrics
+
+
+def bce_loss(logits_B: Tensor, labels_B: Tensor) -> tuple[Tensor, dict[str, float]]:
+    """VerifyRM's training loss: binary cross-entropy of sigmoid(z) against the label (paper, section 3.2).
+
+    Raises:
+        ValueError: the shapes are not one shape (B,).
+    """
+    if logits_B.shape != labels_B.shape or logits_B.dim() != 1:
+        raise ValueError(f"bce_loss needs (B,) and (B,), got {tuple(logits_B.shape)} and {tuple(labels_B.shape)}")
+    labels_B = labels_B.float()
+    loss = F.binary_cross_entropy_with_logits(logits_B.float(), labels_B)
+    accuracy = ((logits_B > 0) == (labels_B > 0.5)).float().mean()
+    return loss, {"loss": loss.item(), "accuracy": accuracy.item(), "positive_rate": labels_B.mean().item()}

@@ -1,0 +1,158 @@
+"""VerifyRM: a language model's backbone with a one-label head; score = sigmoid(logit) of question, reference, completion."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
+
+from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.verifyrm import scoring
+from cooper_rl.verifyrm.template import TEMPLATE_VERSION, encode
+
+SETTINGS_FILE = "verifyrm.json"
+
+
+@dataclass(frozen=True)
+class VerifyRMSettings:
+    """What a checkpoint must carry so that it is scored the way it was trained."""
+
+    template_version: int = TEMPLATE_VERSION
+    with_reference: bool = True
+    max_tokens: int = 1024
+
+
+class VerifyRM:
+    """A reference-based reward model (paper, section 3.2). Its weights are float32 whatever the checkpoint holds."""
+
+    def __init__(self, model: nn.Module, tokenizer: Any, settings: VerifyRMSettings | None = None) -> None:
+        self.model = model.float()
+        self.tokenizer = tokenizer
+        self.settings = settings or VerifyRMSettings()
+
+    @classmethod
+    def from_pretrained(cls, path: str | Path, *, device: torch.device | str | None = None) -> VerifyRM:
+        """Loads a VerifyRM from a local folder or a hub id; safetensors only.
+
+        Raises:
+            MissingFileError: the path looks local and is not there.
+            BadInputError: pickled weights, or a model that is not a one-label classifier.
+        """
+        check_weights(path)
+        config = AutoConfig.from_pretrained(path)
+        if config.num_labels != 1 or not any("SequenceClassification" in a for a in config.architectures or []):
+            raise BadInputError(
+                f"{path}: not a VerifyRM (a sequence classifier with one label): make one with `cooper train-rm`"
+            )
+        model = AutoModelForSequenceClassification.from_pretrained(path, use_safetensors=True, dtype=torch.float32)
+        settings = VerifyRMSettings()
+        if (Path(path) / SETTINGS_FILE).is_file():
+            settings = VerifyRMSettings(**json.loads((Path(path) / SETTINGS_FILE).read_text()))
+        return cls(model.to(device or "cpu").eval(), _tokenizer(path), settings)
+
+    @classmethod
+    def from_backbone(
+        cls, path: str | Path, *, settings: VerifyRMSettings | None = None, seed: int = 0
+    ) -> VerifyRM:
+        """A new VerifyRM on a causal language model's backbone, with a small seeded score head."""
+        check_weights(path)
+        tokenizer = _tokenizer(path)
+        model = AutoModelForSequenceClassification.from_pretrained(
+            path, num_labels=1, use_safetensors=True, dtype=torch.float32
+        )
+        model.config.pad_token_id = tokenizer.pad_token_id
+        generator = torch.Generator().manual_seed(seed)
+        with torch.no_grad():
+            model.score.weight.copy_(torch.randn(model.score.weight.shape, generator=generator) * 0.02)
+        return cls(model, tokenizer, settings)
+
+    def encode(
+        self, questions: Sequence[str], references: Sequence[str], completions: Sequence[str]
+    ) -> list[list[int]]:
+        """Token ids of each triple, by the one template and truncation."""
+        return encode(
+            self.tokenizer,
+            questions,
+            references,
+            completions,
+            max_tokens=self.settings.max_tokens,
+            with_reference=self.settings.with_reference,
+        )
+
+    def logits(self, questions: Sequence[str], references: Sequence[str], completions: Sequence[str]) -> Tensor:
+        """Logits z with gradient, shape (B,)."""
+        return self.logits_of(self.encode(questions, references, completions))
+
+    def logits_of(self, ids_B_T: list[list[int]], *, width: int | None = None) -> Tensor:
+        """Logits of token ids, shape (B,); `width` pads to a fixed length."""
+        ids, mask = scoring.pad(ids_B_T, self.model.config.pad_token_id, width)
+        device = next(self.model.parameters()).device
+        return self.model(input_ids=ids.to(device), attention_mask=mask.to(device)).logits[:, 0].float()
+
+    @torch.inference_mode()
+    def score(
+        self,
+        questions: Sequence[str],
+        references: Sequence[str],
+        completions: Sequence[str],
+        *,
+        batch_tokens: int = 8192,
+    ) -> Tensor:
+        """Probabilities that the completions are right, shape (B,), float32 on the CPU.
+
+        Completions of one question share its prefix, which is computed once.
+        """
+        if not len(questions) == len(references) == len(completions):
+            raise ValueError(
+                f"score needs as many references and completions as questions, got "
+                f"{len(questions)}, {len(references)}, {len(completions)}"
+            )
+        training = self.model.training
+        self.model.eval()
+        logits_B = scoring.score_ids(
+            self.model, self.encode(questions, references, completions), batch_tokens=batch_tokens
+        )
+        self.model.train(training)
+        return torch.sigmoid(logits_B)
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Writes model.safetensors (keys `model.*`, `score.weight`), the tokenizer and the template's settings."""
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        self.model.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+        (Path(folder) / SETTINGS_FILE).write_text(json.dumps(asdict(self.settings), indent=2) + "\n")
+
+
+def check_weights(path: str | Path) -> None:
+    """Refuses a local folder that is missing or has pickled weights alone."""
+    folder = Path(path)
+    if not folder.exists():
+        if str(path).startswith(("/", ".")) or str(path).count("/") != 1:
+            raise MissingFileError(f"{path}: no such model folder")
+        return
+    pickles = [*folder.glob("*.bin"), *folder.glob("*.pt"), *folder.glob("*.pth")]
+    if pickles and not any(folder.glob("*.safetensors")):
+        raise BadInputError(
+            f"{pickles[0]}: pickled weights are not loaded; convert them to safetensors (save_pretrained writes it)"
+        )
+
+
+def _tokenizer(path: str | Path) -> Any:
+    tokenizer = AutoTokenizer.from_pretrained(path)
+    if tokenizer.pad_token_id is None or tokenizer.pad_token_id == tokenizer.eos_token_id:
+        unused = next((t for t in ("<|endoftext|>", "<pad>", "<|pad|>", "<unk>") if _is_free(tokenizer, t)), None)
+        if unused is None:
+            raise BadInputError(f"{path}: pad token and eos token are the same; set another pad_token in its tokenizer")
+        tokenizer.pad_token = unused
+    return tokenizer
+
+
+def _is_free(tokenizer: Any, token: str) -> bool:
+    index = tokenizer.convert_tokens_to_ids(token)
+    return index is not None and token in tokenizer.get_vocab() and index != tokenizer.eos_token_id

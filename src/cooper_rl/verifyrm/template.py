@@ -1,0 +1,60 @@
+"""VerifyRM's only input format: what reinforcement learning scores is written exactly as what the model was trained on.
+
+    <question>Q</question>
+    <reference_answer>A</reference_answer>
+    <completion>C</completion>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+TEMPLATE_VERSION = 1
+# A tag inside a field would fake the structure: `</completion>` in model text becomes `< /completion>`.
+_TAG = re.compile(r"<(?=/?(?:question|reference_answer|completion)>)")
+
+
+def _field(text: str) -> str:
+    return _TAG.sub("< ", text)
+
+
+def render_prefix(question: str, reference_answer: str | None) -> str:
+    """All that comes before the completion; without a reference its line is left out."""
+    prefix = f"<question>{_field(question)}</question>\n"
+    if reference_answer is not None:
+        prefix += f"<reference_answer>{_field(reference_answer)}</reference_answer>\n"
+    return prefix + "<completion>"
+
+
+def render(question: str, reference_answer: str | None, completion: str) -> str:
+    """The whole input text of one triple."""
+    return f"{render_prefix(question, reference_answer)}{_field(completion)}</completion>"
+
+
+def encode(
+    tokenizer: Any,
+    questions: Sequence[str],
+    reference_answers: Sequence[str],
+    completions: Sequence[str],
+    *,
+    max_tokens: int,
+    with_reference: bool = True,
+) -> list[list[int]]:
+    """Token ids of each triple: the one function that training and scoring share.
+
+    A text of more than `max_tokens` tokens loses the beginning of its completion: question, reference answer, the
+    completion's end (where the answer is) and the closing tag stay. Text never becomes a special token.
+    """
+    texts, heads = [], []
+    for question, reference_answer, completion in zip(questions, reference_answers, completions, strict=True):
+        reference = reference_answer if with_reference else None
+        texts.append(render(question, reference, completion))
+        heads.append(render_prefix(question, reference))
+    ids_B_T: list[list[int]] = tokenizer(texts, split_special_tokens=True)["input_ids"]
+    for index, ids_T in enumerate(ids_B_T):
+        if len(ids_T) > max_tokens:
+            head_T = tokenizer(heads[index], split_special_tokens=True)["input_ids"][: max_tokens // 2]
+            ids_B_T[index] = [*head_T, *ids_T[len(ids_T) - (max_tokens - len(head_T)) :]]
+    return ids_B_T

@@ -1,0 +1,105 @@
+"""Labelled triples from JSONL, and triples to score; every complaint names file, line and field."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.records import LabelledCompletion
+
+if TYPE_CHECKING:
+    from cooper_rl.verifyrm.model import VerifyRM
+
+REFERENCE_FIELDS = ("reference", "reference_answer", "answer")
+LABEL_FIELDS = ("correct", "label")
+
+
+def records(lines: Iterable[str], source: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(place, record) of each line that is not blank."""
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        place = f"{source}:{number}"
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise BadInputError(f"{place}: not JSON ({error.msg}); each line must be one object") from error
+        if not isinstance(record, dict):
+            raise BadInputError(f"{place}: not a JSON object")
+        yield place, record
+
+
+def text_field(record: dict[str, Any], names: tuple[str, ...], place: str) -> str:
+    """The first of the named fields that is there, as text."""
+    for name in names:
+        if name in record:
+            if not isinstance(record[name], str):
+                raise BadInputError(f"{place}: field {name!r} must be text, not {type(record[name]).__name__}")
+            return str(record[name])
+    raise BadInputError(f"{place}: field {names[0]!r} is missing; the record has {', '.join(sorted(record)) or 'none'}")
+
+
+def read_triples(path: str | Path) -> list[LabelledCompletion]:
+    """Labelled triples of a .jsonl or .jsonl.gz file.
+
+    Raises:
+        MissingFileError, BadInputError: no such file; a bad record (file:line and field); no record at all.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise MissingFileError(f"{path}: no such file of labelled triples")
+    opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
+    triples = []
+    with opened as lines:
+        for place, record in records(lines, str(path)):
+            label = next((record[name] for name in LABEL_FIELDS if name in record), None)
+            if label not in (True, False, 0, 1):
+                raise BadInputError(f"{place}: field 'correct' must be true or false, not {label!r}")
+            triples.append(
+                LabelledCompletion(
+                    text_field(record, ("question",), place),
+                    text_field(record, REFERENCE_FIELDS, place),
+                    text_field(record, ("completion",), place),
+                    bool(label),
+                    str(record.get("source", "")),
+                    str(record.get("problem_id", "")),
+                )
+            )
+    if not triples:
+        raise BadInputError(f"{path}: no labelled triple in it")
+    return triples
+
+
+def score_stream(
+    lines: Iterable[str], write: Callable[[str], object], reward_model: VerifyRM, *, source: str = "<stdin>"
+) -> int:
+    """Copies JSONL triples with a `score` added, in order and constant memory; returns how many."""
+    count = 0
+    batch: list[tuple[str, dict[str, Any]]] = []
+
+    def flush() -> None:
+        fields = [
+            (
+                text_field(record, ("question",), place),
+                text_field(record, REFERENCE_FIELDS, place),
+                text_field(record, ("completion",), place),
+            )
+            for place, record in batch
+        ]
+        if fields:
+            scores = reward_model.score(*map(list, zip(*fields, strict=True)))
+            for (_, record), score in zip(batch, scores.tolist(), strict=True):
+                write(json.dumps({**record, "score": score}, ensure_ascii=False) + "\n")
+        batch.clear()
+
+    for item in records(lines, source):
+        batch.append(item)
+        count += 1
+        if len(batch) == 512:
+            flush()
+    flush()
+    return count
