@@ -1,0 +1,1 @@
+"""Measurements on held-out problems, which no arm is trained on."""

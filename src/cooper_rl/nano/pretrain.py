@@ -50,11 +50,11 @@ class PretrainConfig:
     intermediate_size: int = 384
     layers: int = 4
     heads: int = 4
-    learning_rate: float = 3e-3
+    steps_only: float = 0.6  # the first share of training shows worked solutions alone; the mixture comes after
+    learning_rate: float = 2e-3
     weight_decay: float = 0.05
-    warmup_steps: int = 100
-    batch_tokens: int = 6144
-    epochs: int = 1
+    warmup_steps: int = 200
+    batch_tokens: int = 2048
 
 
 def train_tokenizer(texts: list[str], vocabulary: int) -> PreTrainedTokenizerFast:
@@ -87,13 +87,15 @@ def train_tokenizer(texts: list[str], vocabulary: int) -> PreTrainedTokenizerFas
 
 
 def demonstrations(config: PretrainConfig) -> list[tuple[str, str]]:
-    """(question, completion) pairs; a problem returns with other ways and forms."""
+    """(question, completion) pairs in the order of training; a problem returns with other ways and forms."""
     problems = nano_problems("train", config.problems, config.seed)
     rng = random.Random(config.seed)
-    return [
-        (problem.question, write_demonstration(problem, rng))
-        for problem in (problems[i % len(problems)] for i in range(config.demonstrations))
-    ]
+    pairs = []
+    for index in range(config.demonstrations):
+        problem = problems[index % len(problems)]
+        way = "steps" if index < config.steps_only * config.demonstrations else None
+        pairs.append((problem.question, write_demonstration(problem, rng, way)))
+    return pairs
 
 
 def encode(tokenizer: PreTrainedTokenizerFast, pairs: list[tuple[str, str]]) -> list[tuple[list[int], int]]:
@@ -134,7 +136,7 @@ def pretrain(config: PretrainConfig) -> None:
     torch.manual_seed(config.seed)
     pairs = demonstrations(config)
     template_texts = ["".join(f"{tag}\n" for tag in TEMPLATE_TAGS)]
-    tokenizer = train_tokenizer([f"{q} {c}" for q, c in pairs[:20_000]] + template_texts, config.vocabulary)
+    tokenizer = train_tokenizer([f"{q} {c}" for q, c in [*pairs[:10_000], *pairs[-10_000:]]] + template_texts, config.vocabulary)
     examples = encode(tokenizer, pairs)
     model = LlamaForCausalLM(
         LlamaConfig(
@@ -152,10 +154,12 @@ def pretrain(config: PretrainConfig) -> None:
         )
     )
     rng = random.Random(config.seed)
+    turn = int(config.steps_only * len(examples))
     schedule = [
         batch
-        for _ in range(config.epochs)
-        for batch in batches(examples, config.batch_tokens, tokenizer.pad_token_id, rng)
+        for part in (examples[:turn], examples[turn:])
+        if part
+        for batch in batches(part, config.batch_tokens, tokenizer.pad_token_id, rng)
     ]
     logger.info("%d parameters, %d steps", sum(p.numel() for p in model.parameters()), len(schedule))
     optimize(model, schedule, config)

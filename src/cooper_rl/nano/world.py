@@ -18,12 +18,12 @@ from cooper_rl.errors import BadInputError
 from cooper_rl.records import Problem
 
 # gsm_symbolic templates whose questions and worked solutions are short enough for a nano model.
-GSM_TEMPLATES = frozenset({6, 10, 16, 18, 20, 31, 43, 50, 58, 62, 69, 82})
+GSM_TEMPLATES = frozenset({6, 10, 16, 20, 31, 43, 58, 62, 69})
 GSM_SUFFIX = " Give the result as your final answer. Do not include units."
 
 TASKS: dict[str, dict[str, Any]] = {
     "gsm_symbolic": {},
-    "chain_sum": {"min_terms": 2, "max_terms": 3, "min_digits": 1, "max_digits": 3},
+    "chain_sum": {"min_terms": 2, "max_terms": 3, "min_digits": 1, "max_digits": 2},
     "decimal_chain_sum": {
         "min_terms": 2,
         "max_terms": 3,
@@ -75,8 +75,16 @@ def _stream(task: str, seed: int) -> Iterator[Problem]:
         for index in range(block):
             if task == "gsm_symbolic" and dataset.task_indices[index] not in GSM_TEMPLATES:
                 continue
-            yield _problem(task, dataset[index], f"{task}-{seed}-{index}")
+            entry = dataset[index]
+            if task == "products" and not _one_digit_factor(entry):
+                continue
+            yield _problem(task, entry, f"{task}-{seed}-{index}")
         seed += block
+
+
+def _one_digit_factor(entry: dict[str, Any]) -> bool:
+    """Two-digit times two-digit is beyond a nano model."""
+    return any(len(factor) == 1 for factor in entry["metadata"]["expression"].split(" * "))
 
 
 def _problem(task: str, entry: dict[str, Any], problem_id: str) -> Problem:
@@ -92,20 +100,20 @@ def worked_steps(task: str, entry: dict[str, Any]) -> list[str]:
         lines = [line.strip() for line in entry["metadata"]["answer_cot"].split("\n")]
         return [line.rstrip(".") + "." for line in lines if line and not line.startswith("####")]
     if task == "products":
-        left, right = (int(term) for term in entry["metadata"]["expression"].split(" * "))
+        left, right = sorted((int(term) for term in entry["metadata"]["expression"].split(" * ")), reverse=True)
         return product_steps(left, right)
     return sum_steps(entry["metadata"]["expression"])
 
 
 def product_steps(left: int, right: int) -> list[str]:
-    """47 * 36 by the digits of the second factor."""
-    tens, ones = divmod(right, 10)
+    """47 * 6 by the digits of the larger factor."""
+    tens, ones = left // 10 * 10, left % 10
     if not tens or not ones:
         return [f"{left} * {right} = {left * right}."]
     return [
-        f"{left} * {tens * 10} = {left * tens * 10}.",
-        f"{left} * {ones} = {left * ones}.",
-        f"{left * tens * 10} + {left * ones} = {left * right}.",
+        f"{tens} * {right} = {tens * right}.",
+        f"{ones} * {right} = {ones * right}.",
+        f"{tens * right} + {ones * right} = {left * right}.",
     ]
 
 

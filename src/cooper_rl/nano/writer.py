@@ -95,9 +95,9 @@ def reference_value(problem: Problem) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def write_demonstration(problem: Problem, rng: random.Random) -> str:
-    """One completion that ends in the right answer (a hedged one names others beside it)."""
-    way = rng.choices(list(WAYS), weights=list(WAYS.values()))[0]
+def write_demonstration(problem: Problem, rng: random.Random, way: str | None = None) -> str:
+    """One completion that ends in the right answer (a hedged one names others beside it), by a way or any way."""
+    way = way or rng.choices(list(WAYS), weights=list(WAYS.values()))[0]
     form = rng.choices(list(FORMS), weights=list(FORMS.values()))[0]
     value = reference_value(problem)
     steps = list(problem.metadata["steps"])

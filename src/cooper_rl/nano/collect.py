@@ -1,0 +1,103 @@
+"""Labelled triples for the nano VerifyRM: completions of the nano policy, labelled by rule and by the generator.
+
+`python -m cooper_rl.nano.collect --policy models/nano-policy --split train --size 30000 --out FILE` writes them. The
+generator's own scorer plays the judge: it is independent of the rule. A triple is kept where the two agree, and where
+the rule cannot tell (UNPARSEABLE) the judge alone decides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import random
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from cooper_rl.evaluation.sample import sample
+from cooper_rl.nano.truth import is_true
+from cooper_rl.nano.world import nano_problems
+from cooper_rl.records import Problem, Verdict
+from cooper_rl.verifiers import RuleVerifier
+
+logger = logging.getLogger(__name__)
+MAX_NEW_TOKENS = 72
+
+
+def collect(policy: str, split: str, size: int, seed: int, temperature: float = 1.0) -> list[dict[str, Any]]:
+    """`size` completions with both labels, four of each problem."""
+    model = AutoModelForCausalLM.from_pretrained(policy)
+    tokenizer = AutoTokenizer.from_pretrained(policy)
+    problems = [problem for problem in nano_problems(split, -(-size // 4), seed) for _ in range(4)][:size]
+    completions = sample(
+        model,
+        tokenizer,
+        [problem.question for problem in problems],
+        max_new_tokens=MAX_NEW_TOKENS,
+        temperature=temperature,
+        seed=seed,
+        batch_size=512,
+    )
+    with RuleVerifier() as verifier:
+        verdicts = verifier.verify_many([p.reference_answer for p in problems], completions)
+    return [
+        record(problem, completion, verdict)
+        for problem, completion, verdict in zip(problems, completions, verdicts, strict=True)
+    ]
+
+
+def record(problem: Problem, completion: str, verdict: Verdict) -> dict[str, Any]:
+    """A triple with the rule's verdict beside the generator's label."""
+    return {
+        "question": problem.question,
+        "reference": problem.reference_answer,
+        "completion": completion,
+        "correct": is_true(problem, completion),
+        "verdict": verdict.value,
+        "source": problem.source,
+        "problem_id": problem.problem_id,
+    }
+
+
+def agreed(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Records where rule and generator do not contradict each other."""
+    return [r for r in records if r["verdict"] not in ("CORRECT", "INCORRECT") or (r["verdict"] == "CORRECT") == r["correct"]]
+
+
+def confusion_table(records: Sequence[dict[str, Any]]) -> str:
+    """The rule verifier against the generators' scorers, with its precision and recall."""
+    counts = Counter((r["verdict"], r["correct"]) for r in records)
+    lines = ["rule verdict   right   wrong"]
+    lines += [f"{v.value:<12} {counts[v.value, True]:>7} {counts[v.value, False]:>7}" for v in Verdict]
+    said, hit = counts["CORRECT", True] + counts["CORRECT", False], counts["CORRECT", True]
+    right = sum(r["correct"] for r in records)
+    lines.append(f"precision {hit / max(1, said):.3f} ({hit}/{said}), recall {hit / max(1, right):.3f} ({hit}/{right})")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Collect labelled triples of the nano policy.")
+    parser.add_argument("--policy", required=True)
+    parser.add_argument("--split", required=True)
+    parser.add_argument("--size", type=int, required=True)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    records = collect(arguments.policy, arguments.split, arguments.size, arguments.seed)
+    kept = agreed(records)
+    random.Random(arguments.seed).shuffle(kept)
+    temporary = arguments.out.with_suffix(".part")
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    temporary.write_text("".join(json.dumps(r) + "\n" for r in kept))
+    os.replace(temporary, arguments.out)
+    logger.info("%s\nkept %d of %d", confusion_table(records), len(kept), len(records))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""Settings of a run: TRL's GRPOConfig with Cooper's own, and the published defaults where TRL's differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from trl import GRPOConfig
+
+from cooper_rl.errors import BadInputError
+
+ARMS = ("rule", "static", "cooper", "hybrid")
+SOURCES = ("assistant", "perturb", "mined", "shuffle")
+
+
+@dataclass
+class CooperConfig(GRPOConfig):
+    """`GRPOConfig` plus the reward's arm, stage 2, and the held-out measurements."""
+
+    # The paper's settings, where GRPOConfig's defaults are others.
+    loss_type: str = "grpo"
+    beta: float = 0.001
+    use_bias_correction_kl: bool = False  # the plain k3 estimator
+    learning_rate: float = 1e-6
+    num_generations: int = 16
+    bf16: bool = False
+    gradient_checkpointing: bool = False
+    logging_steps: float = 1
+    save_total_limit: int | None = 2
+    report_to: str | list[str] = "none"
+    disable_tqdm: bool | None = True
+
+    # Stage 1: the reward.
+    arm: str = "cooper"
+    reward_threshold: float | None = None  # 0.5 makes the reward discrete
+    verifier: str = "math"
+    verifier_workers: int = 2
+    verifier_deadline_seconds: float = 5.0
+
+    # Stage 2: the pairs.
+    negative_sources: dict[str, float] = field(default_factory=lambda: {"assistant": 1.0})
+    pairs_per_prompt: int = 1
+    negative_tries: int = 3
+    positive_label_noise: float = 0.0  # share of positives drawn from completions that are not CORRECT
+    positive_fallback: str = "none"  # or worked_solution, where no rollout is right
+
+    # Stage 2: the reward model's step (released settings).
+    reward_model_learning_rate: float = 1e-5
+    reward_model_weight_decay: float = 0.01
+    reward_model_adam_beta1: float = 0.9
+    reward_model_adam_beta2: float = 0.999
+    reward_model_warmup_steps: int = 0
+    reward_model_max_grad_norm: float = 1.0
+
+    # Held-out measurements, which no arm is trained on.
+    heldout_steps: int = 10
+    heldout_temperature: float = 0.7
+    heldout_top_p: float = 0.95
+
+    def __post_init__(self) -> None:
+        self.check()
+        super().__post_init__()
+        if self.generation_batch_size % (self.num_generations * self.world_size):
+            raise BadInputError(
+                f"per_device_train_batch_size x steps_per_generation = {self.generation_batch_size // self.world_size}"
+                f" is not a multiple of num_generations = {self.num_generations}: a prompt's group would be split"
+            )
+        cycle = (self.steps_per_generation or 1) * self.num_iterations // max(1, self.gradient_accumulation_steps)
+        if self.save_strategy == "steps" and cycle > 1 and self.save_steps % cycle:
+            raise BadInputError(f"save_steps must be a multiple of {cycle}, the steps of one generation cycle")
+
+    def check(self) -> None:
+        """What can be said of Cooper's own settings.
+
+        Raises:
+            BadInputError: a setting that has no meaning.
+        """
+        if self.arm not in ARMS:
+            raise BadInputError(f"arm {self.arm!r}: choose one of {', '.join(ARMS)}")
+        if self.num_generations < 2:
+            raise BadInputError(f"num_generations = {self.num_generations}: a group needs at least 2 completions")
+        unknown = set(self.negative_sources) - set(SOURCES)
+        if unknown or not any(weight > 0 for weight in self.negative_sources.values()):
+            raise BadInputError(
+                f"negative_sources {dict(self.negative_sources)}: give positive weights to some of {', '.join(SOURCES)}"
+            )
+        if self.positive_fallback not in ("none", "worked_solution"):
+            raise BadInputError(f"positive_fallback {self.positive_fallback!r}: none or worked_solution")
+        if not 0 <= self.positive_label_noise <= 1:
+            raise BadInputError(f"positive_label_noise {self.positive_label_noise} is not in [0, 1]")
+        if self.pairs_per_prompt < 1:
+            raise BadInputError(f"pairs_per_prompt = {self.pairs_per_prompt}: at least 1")
+        if self.save_total_limit is not None and self.save_total_limit < 2:
+            raise BadInputError("save_total_limit must be at least 2: the last checkpoint may be cut off by a kill")

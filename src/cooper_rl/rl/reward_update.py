@@ -1,0 +1,107 @@
+"""The reward model's optimiser step on contrastive pairs; its state is safetensors and JSON, never a pickle."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+
+from cooper_rl.errors import BadInputError
+from cooper_rl.records import ContrastivePair
+from cooper_rl.rl.config import CooperConfig
+from cooper_rl.verifyrm import VerifyRM
+from cooper_rl.verifyrm.losses import contrastive_loss
+
+
+class RewardModelUpdater:
+    """AdamW on float32 master weights: one step a generation batch on L = -log sigmoid(z_pos - z_neg).
+
+    Across ranks the gradient is the mean over all ranks' valid pairs, so 2 ranks give what 1 would; every rank takes
+    part in the reduction even if it has no pair.
+    """
+
+    def __init__(self, reward_model: VerifyRM, config: CooperConfig, accelerator: Any) -> None:
+        self.reward_model = reward_model
+        self.config = config
+        self.accelerator = accelerator
+        self.parameters = [p for p in reward_model.model.parameters() if p.requires_grad]
+        assert all(p.dtype == torch.float32 for p in self.parameters), "master weights must be float32"
+        self.optimizer = torch.optim.AdamW(
+            self.parameters,
+            lr=config.reward_model_learning_rate,
+            betas=(config.reward_model_adam_beta1, config.reward_model_adam_beta2),
+            weight_decay=config.reward_model_weight_decay,
+        )
+        warmup = config.reward_model_warmup_steps
+        self.scheduler = torch.optim.lr_scheduler.LambdaLR(
+            self.optimizer, lambda step: min(1.0, (step + 1) / (warmup + 1))
+        )
+
+    def step(self, pairs: Sequence[ContrastivePair]) -> dict[str, float]:
+        """One update; without a valid pair on any rank nothing moves. Returns `reward_model/*` metrics."""
+        count = self.accelerator.reduce(torch.tensor(float(len(pairs)), device=self.accelerator.device), "sum").item()
+        if not count:
+            return {}
+        metrics: dict[str, float] = {}
+        if pairs:
+            logits = self._logits(pairs)
+            valid_N = torch.ones(len(pairs), dtype=torch.bool, device=logits.device)
+            loss, metrics = contrastive_loss(logits[: len(pairs)], logits[len(pairs) :], valid_N)
+            (loss * (len(pairs) / count)).backward()
+        if self.accelerator.num_processes > 1:
+            for parameter in self.parameters:
+                if parameter.grad is None:
+                    parameter.grad = torch.zeros_like(parameter)
+                parameter.grad = self.accelerator.reduce(parameter.grad, "sum")
+        norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.config.reward_model_max_grad_norm)
+        self.optimizer.step()
+        self.scheduler.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        metrics["grad_norm"] = norm.item()
+        return {f"reward_model/{name}": value for name, value in metrics.items()}
+
+    def _logits(self, pairs: Sequence[ContrastivePair]) -> torch.Tensor:
+        """z of all positives, then of all negatives, shape (2N,); dropout off, so that it is the score's z."""
+        self.reward_model.model.eval()
+        questions = [p.question for p in pairs] * 2
+        references = [p.reference_answer for p in pairs] * 2
+        return self.reward_model.logits(
+            questions, references, [p.positive for p in pairs] + [p.negative for p in pairs]
+        )
+
+    def save(self, folder: Path) -> None:
+        """The reward model with the optimiser's and the scheduler's state in `folder`."""
+        self.reward_model.save_pretrained(folder)
+        tensors = {
+            f"{index}.{name}": value.contiguous()
+            for index, state in self.optimizer.state_dict()["state"].items()
+            for name, value in state.items()
+        }
+        save_file(tensors, folder / "optimizer.safetensors")
+        (folder / "scheduler.json").write_text(json.dumps({"last_epoch": self.scheduler.last_epoch}))
+
+    def load(self, folder: Path) -> None:
+        """Restores what `save` wrote, into the model that is already there.
+
+        Raises:
+            BadInputError: the checkpoint is of another model.
+        """
+        weights = load_file(folder / "model.safetensors")
+        own = self.reward_model.model.state_dict()
+        if {k: v.shape for k, v in weights.items()} != {k: own[k].shape for k in weights if k in own}:
+            raise BadInputError(f"{folder}: the checkpoint is of another reward model; start in a new output_dir")
+        self.reward_model.model.load_state_dict(weights)
+        state: dict[int, dict[str, torch.Tensor]] = {}
+        for key, value in load_file(folder / "optimizer.safetensors").items():
+            index, name = key.split(".")
+            state.setdefault(int(index), {})[name] = value
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": state})
+        self.scheduler.last_epoch = json.loads((folder / "scheduler.json").read_text())["last_epoch"]
+        for group, base, factor in zip(
+            self.optimizer.param_groups, self.scheduler.base_lrs, self.scheduler.lr_lambdas, strict=True
+        ):
+            group["lr"] = base * factor(self.scheduler.last_epoch)

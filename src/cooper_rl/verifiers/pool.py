@@ -1,0 +1,193 @@
+"""RuleVerifier: verdicts from a pool of worker processes that can really be killed.
+
+math-verify's own time-out works in the main thread only and some inputs hang in spite of it, so each item has a hard
+deadline here: a worker that misses it is killed and replaced, and only that item is TIMEOUT.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import queue
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from cooper_rl.errors import BackendError
+from cooper_rl.records import Reason, Verdict, Verification
+from cooper_rl.verifiers.kinds import import_path
+from cooper_rl.verifiers.worker import HEADER
+
+BATCH = 64
+START_SECONDS = 120.0
+RECYCLE_AFTER = 20_000  # items
+MAX_CHARACTERS = 200_000  # of a text that is sent to a worker: the end is where an answer stands
+
+
+class _Worker:
+    """One process and its two pipes."""
+
+    def __init__(self, path: str, memory_limit_mb: int) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "cooper_rl.verifiers.worker", path, str(memory_limit_mb), str(os.getpid())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+        )
+        self.items = 0
+        if self.receive(START_SECONDS) != "ready":
+            self.kill()
+            raise BackendError(f"the verifier {path} could not be loaded in a worker process")
+
+    def send(self, message: Any) -> None:
+        payload = json.dumps(message).encode("ascii")
+        data = memoryview(HEADER.pack(len(payload)) + payload)
+        assert self.process.stdin
+        while data:
+            data = data[self.process.stdin.write(data) :]
+
+    def receive(self, seconds: float) -> Any:
+        """The next message; TimeoutError past the deadline, EOFError when the process has ended."""
+        deadline = time.monotonic() + seconds
+        (length,) = HEADER.unpack(self._read(HEADER.size, deadline))
+        return json.loads(self._read(length, deadline))
+
+    def _read(self, count: int, deadline: float) -> bytes:
+        assert self.process.stdout
+        descriptor, data = self.process.stdout.fileno(), b""
+        while len(data) < count:
+            if not select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                raise TimeoutError
+            piece = os.read(descriptor, count - len(data))
+            if not piece:
+                raise EOFError
+            data += piece
+        return data
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+
+class RuleVerifier:
+    """Judges completions against reference answers by rule. Usable from several threads and from asyncio.
+
+    Args:
+        kind: `math` (the default), `math_verify` (the plain library), an entry point's name or `module:function`.
+        workers: processes, started when first needed.
+        deadline_seconds: hard limit for one item; past it the verdict is TIMEOUT.
+        memory_limit_mb: address space of a worker; an item that needs more is ERROR.
+
+    Raises:
+        BadInputError: unknown kind.
+    """
+
+    def __init__(
+        self,
+        kind: str = "math",
+        *,
+        workers: int = 2,
+        deadline_seconds: float = 5.0,
+        memory_limit_mb: int = 2048,
+    ) -> None:
+        self.kind = kind
+        self.deadline_seconds = deadline_seconds
+        self._path = import_path(kind)
+        self._memory_limit_mb = memory_limit_mb
+        self._size = workers
+        self._slots: queue.SimpleQueue[_Worker | None] = queue.SimpleQueue()
+        for _ in range(workers):
+            self._slots.put(None)
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="rule-verifier")
+
+    def verify(self, reference: str, completion: str) -> Verdict:
+        """The verdict on one completion."""
+        return self.explain(reference, completion).verdict
+
+    def verify_many(self, references: Sequence[str], completions: Sequence[str]) -> list[Verdict]:
+        """Verdicts in the order of the arguments."""
+        return [verification.verdict for verification in self.explain_many(references, completions)]
+
+    def explain(self, reference: str, completion: str) -> Verification:
+        """The verdict with its reason and what was parsed."""
+        return self.explain_many([reference], [completion])[0]
+
+    def explain_many(self, references: Sequence[str], completions: Sequence[str]) -> list[Verification]:
+        """Verifications in the order of the arguments, over all workers."""
+        if len(references) != len(completions):
+            raise ValueError(f"{len(references)} references for {len(completions)} completions")
+        items = [(_tail(r), _tail(c)) for r, c in zip(references, completions, strict=True)]
+        size = max(1, min(BATCH, -(-len(items) // self._size)))
+        futures = [
+            self._threads.submit(self._run, items[start : start + size]) for start in range(0, len(items), size)
+        ]
+        return [verification for future in futures for verification in future.result()]
+
+    async def averify(self, reference: str, completion: str) -> Verdict:
+        """`verify` for asyncio: other tasks go on meanwhile."""
+        return await asyncio.to_thread(self.verify, reference, completion)
+
+    def _run(self, items: list[tuple[str, str]]) -> list[Verification]:
+        """One batch on one worker; a worker that dies or hangs is replaced and the rest of the batch goes on."""
+        worker = self._slots.get()
+        done: list[Verification] = []
+        try:
+            while len(done) < len(items):
+                worker = worker or _Worker(self._path, self._memory_limit_mb)
+                try:
+                    worker.send(items[len(done) :])
+                    while len(done) < len(items):
+                        done.append(_verification(worker.receive(self.deadline_seconds)))
+                        worker.items += 1
+                except (TimeoutError, EOFError, OSError) as error:
+                    worker.kill()
+                    worker = None
+                    late = isinstance(error, TimeoutError)
+                    verdict, reason = (
+                        (Verdict.TIMEOUT, Reason.DEADLINE) if late else (Verdict.ERROR, Reason.CRASH)
+                    )
+                    done.append(Verification(verdict, reason))
+            if worker and worker.items > RECYCLE_AFTER:
+                worker.kill()
+                worker = None
+        finally:
+            self._slots.put(worker)
+        return done
+
+    def close(self) -> None:
+        """Ends the workers; waits for batches in progress."""
+        self._threads.shutdown(wait=True)
+        while not self._slots.empty():
+            worker = self._slots.get()
+            if worker:
+                worker.kill()
+
+    def __enter__(self) -> RuleVerifier:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _tail(text: str) -> str:
+    return text[-MAX_CHARACTERS:]
+
+
+def _verification(message: dict[str, Any]) -> Verification:
+    return Verification(
+        Verdict(message["verdict"]),
+        Reason(message["reason"]),
+        message["parsed_reference"],
+        message["parsed_answer"],
+    )

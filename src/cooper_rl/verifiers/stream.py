@@ -1,0 +1,73 @@
+"""`cooper verify`: JSONL in, the same records with a verdict out, in constant memory."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from cooper_rl.errors import BadInputError
+from cooper_rl.verifiers.pool import RuleVerifier
+
+REFERENCE_FIELDS = ("reference", "reference_answer", "answer")
+BATCH = 512
+
+
+def verify_stream(
+    lines: Iterable[str],
+    write: Callable[[str], object],
+    *,
+    verifier: RuleVerifier,
+    explain: bool = False,
+    source: str = "<stdin>",
+) -> Counter[str]:
+    """Copies records with a `verdict` (and, to explain, `reason` and both parsed answers), in order.
+
+    Returns:
+        How many of each verdict.
+
+    Raises:
+        BadInputError: a line is not a JSON object with `reference` and `completion`; the records before it are written.
+    """
+    counts: Counter[str] = Counter()
+    batch: list[tuple[dict[str, Any], str, str]] = []
+
+    def flush() -> None:
+        results = verifier.explain_many([item[1] for item in batch], [item[2] for item in batch])
+        for (record, _, _), result in zip(batch, results, strict=True):
+            counts[result.verdict.value] += 1
+            added = {"verdict": result.verdict.value}
+            if explain:
+                added["reason"] = result.reason.value
+                added["parsed_reference"] = result.parsed_reference or ""
+                added["parsed_answer"] = result.parsed_answer or ""
+            write(json.dumps({**record, **added}, ensure_ascii=False) + "\n")
+        batch.clear()
+
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            batch.append(_record(line, f"{source}:{number}"))
+        except BadInputError:
+            flush()
+            raise
+        if len(batch) == BATCH:
+            flush()
+    flush()
+    return counts
+
+
+def _record(line: str, place: str) -> tuple[dict[str, Any], str, str]:
+    try:
+        record = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise BadInputError(f"{place}: not JSON ({error.msg}); each line must be one object") from error
+    if not isinstance(record, dict):
+        raise BadInputError(f"{place}: not a JSON object")
+    reference = next((record[name] for name in REFERENCE_FIELDS if name in record), None)
+    for name, value in (("reference", reference), ("completion", record.get("completion"))):
+        if not isinstance(value, str):
+            raise BadInputError(f"{place}: field {name!r} is missing or not text")
+    return record, str(reference), record["completion"]

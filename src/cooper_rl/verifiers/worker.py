@@ -1,0 +1,76 @@
+"""A worker process: length-prefixed JSON requests on stdin, answers on stdout, one item at a time.
+
+It is started by the pool as `python -m cooper_rl.verifiers.worker PATH MEMORY_MB`. It ends when its stdin closes,
+so it does not outlive a killed parent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import signal
+import struct
+import sys
+from dataclasses import asdict
+from typing import Any, BinaryIO
+
+from cooper_rl.records import Reason, Verdict, Verification
+from cooper_rl.verifiers.kinds import Explain, load
+
+HEADER = struct.Struct("<I")
+
+
+def send(stream: BinaryIO, message: Any) -> None:
+    """One message: four bytes of length, then JSON."""
+    payload = json.dumps(message).encode("ascii")
+    stream.write(HEADER.pack(len(payload)) + payload)
+    stream.flush()
+
+
+def receive(stream: BinaryIO) -> Any:
+    """The next message, or None at the end of the stream."""
+    header = stream.read(HEADER.size)
+    if len(header) < HEADER.size:
+        return None
+    payload = stream.read(HEADER.unpack(header)[0])
+    return json.loads(payload)
+
+
+def judge(explain: Explain, reference: str, completion: str) -> Verification:
+    """One verification; whatever the libraries beneath raise becomes an ERROR verdict."""
+    try:
+        return explain(reference, completion)
+    except Exception as error:  # the worker's boundary: a library's failure is a verdict, not a crash
+        return Verification(Verdict.ERROR, Reason.CRASH, parsed_answer=type(error).__name__)
+
+
+def die_with_parent() -> None:
+    """On Linux the kernel kills this process when its parent dies, even in the middle of an item."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def main() -> None:
+    path, memory_mb = sys.argv[1], int(sys.argv[2])
+    parent = int(sys.argv[3])
+    die_with_parent()
+    if os.getppid() != parent:
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever a library prints goes to stderr, not among the answers
+    sys.set_int_max_str_digits(20_000)
+    explain = load(path)
+    resource.setrlimit(resource.RLIMIT_AS, (memory_mb * 2**20, memory_mb * 2**20))
+    send(answers, "ready")
+    while (items := receive(requests)) is not None:
+        for reference, completion in items:
+            send(answers, asdict(judge(explain, reference, completion)))
+
+
+if __name__ == "__main__":
+    main()
