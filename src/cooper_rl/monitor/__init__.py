@@ -1,0 +1,1 @@
+"""Reads a run's files and shows them; imports nothing that trains."""

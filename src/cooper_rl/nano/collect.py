@@ -19,7 +19,7 @@ from typing import Any
 
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from cooper_rl.evaluation.sample import sample
+from cooper_rl.llm.sample import sample
 from cooper_rl.nano.truth import is_true
 from cooper_rl.nano.world import nano_problems
 from cooper_rl.records import Problem, Verdict

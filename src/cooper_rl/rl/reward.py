@@ -38,7 +38,7 @@ class CooperReward:
         self.reward_model = reward_model
         self.rollouts: list[Rollout] = []
         self.worked_solutions: dict[int, str] = {}
-        self.seconds = 0.0
+        self.started = self.seconds = 0.0
 
     def __call__(
         self,
@@ -52,7 +52,7 @@ class CooperReward:
         **_: Any,
     ) -> list[float]:
         """Rewards of a generation batch in TRL's order: the G completions of a prompt follow one another."""
-        started = time.perf_counter()
+        self.started = time.perf_counter()
         questions = list(question) if question else [text_of(prompt) for prompt in prompts]
         texts = [text_of(completion) for completion in completions]
         verifications = self.verifier.explain_many(list(reference_answer), texts)
@@ -79,7 +79,7 @@ class CooperReward:
         self.worked_solutions = {
             i // self.config.num_generations: worked_solution[i] for i in firsts if worked_solution
         }
-        self.seconds = time.perf_counter() - started
+        self.seconds = time.perf_counter() - self.started
         for name, value in rollout_metrics(self.rollouts).items():
             log_metric(name, value)
         return [rollout.reward for rollout in self.rollouts]

@@ -24,24 +24,28 @@ def isolated(model: Any, seed: int) -> Iterator[None]:
 
 
 def sample(
+    model: Any, tokenizer: Any, questions: Sequence[str], *, system_prompt: str | None = None, **settings: Any
+) -> list[str]:
+    """One completion a question, in order; the settings are those of `sample_messages`."""
+    system = [{"role": "system", "content": system_prompt}] if system_prompt else []
+    messages = [[*system, {"role": "user", "content": question}] for question in questions]
+    return sample_messages(model, tokenizer, messages, **settings)
+
+
+def sample_messages(
     model: Any,
     tokenizer: Any,
-    questions: Sequence[str],
+    messages: Sequence[Sequence[dict[str, str]]],
     *,
     max_new_tokens: int,
     temperature: float,
     top_p: float = 1.0,
     seed: int = 0,
     batch_size: int = 256,
-    system_prompt: str | None = None,
 ) -> list[str]:
-    """One completion a question, in order; greedy at temperature 0. Batches are of like length."""
-    system = [{"role": "system", "content": system_prompt}] if system_prompt else []
+    """One completion a conversation, in order; greedy at temperature 0. Batches are of like length."""
     prompts = [
-        tokenizer.apply_chat_template(
-            [*system, {"role": "user", "content": question}], add_generation_prompt=True, tokenize=False
-        )
-        for question in questions
+        tokenizer.apply_chat_template(list(each), add_generation_prompt=True, tokenize=False) for each in messages
     ]
     order = sorted(range(len(prompts)), key=lambda i: (len(prompts[i]), i))
     decoding: dict[str, Any] = {"do_sample": False}

@@ -1,0 +1,242 @@
+"""The `cooper` command: thin, and quick to answer, since it imports what a command needs only when it runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import typer
+
+from cooper_rl.errors import BadInputError, CooperError, MissingFileError
+
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+app = typer.Typer(
+    help="Train a reasoning policy and its reference-based reward model together.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+WITH_OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
+Config = Annotated[Path | None, typer.Option("--config", help="Recipe (YAML). Any key can follow as --key value.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+@app.callback(invoke_without_command=True)
+def root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    """Train a reasoning policy and its reference-based reward model together."""
+    if version:
+        from importlib.metadata import version as installed
+
+        typer.echo(f"cooper {installed('cooper-rl')}")
+        raise typer.Exit()
+
+
+@app.command(context_settings=WITH_OVERRIDES)
+def train(
+    context: typer.Context,
+    config: Config = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last complete checkpoint.")] = False,
+) -> None:
+    """One run into a run folder.
+
+    Example: cooper train --config recipes/quickstart.yaml --arm cooper --max_steps 12 --output_dir runs/try
+    """
+    from cooper_rl.recipe import check_train_recipe, load_recipe
+
+    recipe = load_recipe(config, context.args)
+    check_train_recipe(recipe, resume=resume)
+    from cooper_rl.rl.run import run_training
+
+    run_training(recipe, resume=resume)
+
+
+@app.command(context_settings=WITH_OVERRIDES)
+def compare(
+    context: typer.Context,
+    config: Config = None,
+    arms: Annotated[str, typer.Option(help="Comma-separated: rule, static, cooper, hybrid.")] = "rule,static,cooper",
+    seeds: Annotated[str, typer.Option(help="Comma-separated seeds.")] = "0",
+    output_dir: Annotated[Path, typer.Option("--output_dir", help="Folder of the run folders.")] = Path("runs/compare"),
+    jobs: Annotated[int | None, typer.Option(help="Runs at once; by default as many as fit the cores.")] = None,
+    json_: Json = False,
+) -> None:
+    """The arms on the same problems: run folders, a table, summary.json and report.html.
+
+    Example: cooper compare --config recipes/quickstart.yaml --arms rule,static,cooper --seeds 0,1,2 --output_dir runs/c
+    """
+    from cooper_rl.compare import compare as run_compare
+    from cooper_rl.recipe import check_train_recipe, load_recipe, parse_overrides
+
+    chosen_arms = [arm.strip() for arm in arms.split(",") if arm.strip()]
+    try:
+        chosen_seeds = [int(seed) for seed in seeds.split(",")]
+    except ValueError as error:
+        raise BadInputError(f"--seeds {seeds}: give whole numbers separated by commas") from error
+    if not chosen_arms:
+        raise BadInputError("--arms: give at least one arm")
+    if config is None:
+        raise BadInputError("--config is missing: name a recipe")
+    for arm in chosen_arms:
+        recipe = {**load_recipe(config, context.args), "arm": arm, "output_dir": "unused-by-this-check"}
+        check_train_recipe(recipe)
+    run_compare(
+        config,
+        parse_overrides(context.args),
+        arms=chosen_arms,
+        seeds=chosen_seeds,
+        output_dir=output_dir,
+        jobs=jobs,
+        as_json=json_,
+    )
+
+
+@app.command()
+def verify(
+    file: Annotated[Path | None, typer.Argument(help="JSONL {reference, completion}; stdin by default.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Add the reason and both parsed answers.")] = False,
+    verifier: Annotated[str, typer.Option(help="math, math_verify or module:function.")] = "math",
+    workers: Annotated[int, typer.Option(help="Worker processes.")] = 2,
+    deadline_seconds: Annotated[float, typer.Option(help="Hard limit for one record.")] = 5.0,
+) -> None:
+    """Judge completions against reference answers by rule: the same records with a verdict.
+
+    Example: echo '{"reference": "1/2", "completion": "It is \\\\boxed{0.5}"}' | cooper verify
+    """
+    from cooper_rl.verifiers import RuleVerifier
+    from cooper_rl.verifiers.stream import verify_stream
+
+    with opened(file) as (lines, name), RuleVerifier(
+        verifier, workers=workers, deadline_seconds=deadline_seconds
+    ) as rule:
+        counts = verify_stream(lines, sys.stdout.write, verifier=rule, explain=explain, source=name)
+    typer.echo(", ".join(f"{verdict} {count}" for verdict, count in sorted(counts.items())) or "no record", err=True)
+
+
+@app.command()
+def score(
+    model: Annotated[str, typer.Option(help="A VerifyRM: folder, hub id or nano.")],
+    file: Annotated[Path | None, typer.Argument(help="JSONL {question, reference, completion}; stdin.")] = None,
+) -> None:
+    """Score completions with a VerifyRM: the same records with a score from 0 to 1.
+
+    Example: cooper score --model nano triples.jsonl
+    """
+    from cooper_rl.recipe import check_model_folder, resolve_model
+
+    path = resolve_model(model, "reward_model")
+    check_model_folder(path, "--model")
+    with opened(file) as (lines, name):
+        from cooper_rl.verifyrm import VerifyRM
+        from cooper_rl.verifyrm.triples import score_stream
+
+        score_stream(lines, sys.stdout.write, VerifyRM.from_pretrained(path), source=name)
+
+
+@app.command("train-rm", context_settings=WITH_OVERRIDES)
+def train_rm(context: typer.Context, config: Config = None, json_: Json = False) -> None:
+    """Train a VerifyRM on labelled triples; writes the checkpoint and its model card.
+
+    Example: cooper train-rm --config recipes/nano-reward-model.yaml --num_train_epochs 1 --output_dir models/rm
+    """
+    import json
+
+    from cooper_rl.recipe import check_model_folder, load_recipe, resolve_model
+    from cooper_rl.verifyrm.config import RewardModelTrainConfig
+
+    settings = RewardModelTrainConfig(**load_recipe(config, context.args, command="train-rm"))
+    settings.model_name_or_path = resolve_model(settings.model_name_or_path, "policy")
+    check_model_folder(settings.model_name_or_path, "model_name_or_path")
+    for path in [*settings.train_files, *settings.eval_files]:
+        if not Path(path).is_file():
+            raise MissingFileError(f"{path}: no such file of labelled triples")
+    from cooper_rl.verifyrm.train import train_reward_model
+
+    with bar("train-rm") as progress:
+        figures = train_reward_model(settings, progress)
+    if json_:
+        typer.echo(json.dumps(figures))
+    else:
+        for name, value in figures.items():
+            typer.echo(f"{name:<20} {value:.4f}" if isinstance(value, float) else f"{name:<20} {value}")
+
+
+@app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, or a folder of run folders.")],
+    out: Annotated[Path | None, typer.Option(help="The HTML file.")] = None,
+) -> None:
+    """One self-contained HTML file about runs.
+
+    Example: cooper report runs/quickstart
+    """
+    from cooper_rl.monitor.report import write_report
+    from cooper_rl.monitor.runs import find_runs
+
+    folders = find_runs(runs)
+    typer.echo(write_report(folders, out or runs[0] / "report.html"))
+
+
+@app.command()
+def doctor(json_: Json = False) -> None:
+    """What this machine has: versions, devices, data, and what will not work and why.
+
+    Example: cooper doctor
+    """
+    from cooper_rl.doctor import print_findings
+
+    raise typer.Exit(print_findings(as_json=json_))
+
+
+@contextmanager
+def opened(file: Path | None) -> Iterator[tuple[IO[str], str]]:
+    """A file's lines or stdin's, with the name to complain by."""
+    if file is None:
+        yield sys.stdin, "<stdin>"
+        return
+    if not file.is_file():
+        raise MissingFileError(f"{file}: no such file")
+    with file.open() as lines:
+        yield lines, str(file)
+
+
+@contextmanager
+def bar(title: str) -> Iterator[Any]:
+    """A progress bar on stderr where that is a terminal, as a callback (step, total, metrics)."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True)) as progress:
+        task = progress.add_task(title)
+        yield lambda step, total, metrics: progress.update(
+            task, completed=step, total=total, description=f"{title} loss {metrics['loss']:.3f}"
+        )
+
+
+def main() -> None:
+    """Entry point: errors become one line on stderr and an exit code (2 bad input, 1 failed)."""
+    try:
+        app()
+    except BadInputError as error:
+        typer.echo(f"cooper: error: {error}", err=True)
+        sys.exit(2)
+    except CooperError as error:
+        typer.echo(f"cooper: failed: {error}", err=True)
+        sys.exit(1)
+    except BrokenPipeError:
+        sys.exit(0)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

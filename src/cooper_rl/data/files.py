@@ -1,0 +1,76 @@
+"""Problems from a local JSONL, JSON or parquet file; every complaint names file, record and field."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from cooper_rl.errors import BadInputError
+from cooper_rl.records import Problem
+
+QUESTION_FIELDS = ("question", "problem", "prompt", "Body")
+ANSWER_FIELDS = ("reference_answer", "reference", "final_answer", "answer", "Answer")
+
+
+def read_problem_file(path: Path) -> list[Problem]:
+    """All problems of a file, in order.
+
+    Raises:
+        BadInputError: a record that is not an object, or lacks a question or an answer.
+    """
+    return [to_problem(record, place, path.stem) for place, record in read_records(path)]
+
+
+def read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(place, record) pairs."""
+    for place, record in _raw(path):
+        if not isinstance(record, dict):
+            raise BadInputError(f"{place}: not an object with fields")
+        yield place, record
+
+
+def _raw(path: Path) -> Iterator[tuple[str, Any]]:
+    if path.suffix == ".parquet":
+        import pyarrow.parquet
+
+        for number, record in enumerate(pyarrow.parquet.read_table(path).to_pylist(), 1):
+            yield f"{path} row {number}", record
+        return
+    with path.open() as lines:
+        if path.suffix == ".json" and lines.read(1) == "[":  # else it is JSONL by another name, as AQuA's is
+            lines.seek(0)
+            try:
+                records = json.load(lines)
+            except json.JSONDecodeError as error:
+                raise BadInputError(f"{path}:{error.lineno}: not JSON ({error.msg})") from error
+            for number, record in enumerate(records, 1):
+                yield f"{path} record {number}", record
+            return
+        lines.seek(0)
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                yield f"{path}:{number}", json.loads(line)
+            except json.JSONDecodeError as error:
+                raise BadInputError(f"{path}:{number}: not JSON ({error.msg})") from error
+
+
+def to_problem(record: dict[str, Any], place: str, source: str) -> Problem:
+    """A record as a Problem by the usual field names."""
+    question = _first(record, QUESTION_FIELDS, place)
+    answer = _first(record, ANSWER_FIELDS, place)
+    answer = answer[0] if isinstance(answer, list) and len(answer) == 1 else answer
+    if not isinstance(question, str) or not isinstance(answer, str | int | float):
+        raise BadInputError(f"{place}: question must be text, and the answer text or a number")
+    metadata = {"worked_solution": record["worked_solution"]} if record.get("worked_solution") else {}
+    return Problem(question, str(answer), source, str(record.get("problem_id", place)), metadata)
+
+
+def _first(record: dict[str, Any], names: tuple[str, ...], place: str) -> Any:
+    for name in names:
+        if record.get(name) is not None:
+            return record[name]
+    raise BadInputError(f"{place}: none of the fields {', '.join(names)} is there; it has {', '.join(sorted(record))}")

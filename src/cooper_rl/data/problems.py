@@ -1,0 +1,54 @@
+"""`load_problems`: a data set's name in, `Problem` records out."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+from cooper_rl.data import reasoning_gym_tasks
+from cooper_rl.data.files import read_problem_file
+from cooper_rl.data.public import PUBLIC, load_public
+from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.nano.truth import is_true
+from cooper_rl.nano.world import nano_problems
+from cooper_rl.records import Problem
+
+logger = logging.getLogger(__name__)
+SUFFIXES = (".jsonl", ".json", ".parquet")
+
+
+def load_problems(name: str, *, split: str = "train", size: int | None = None, seed: int = 0) -> list[Problem]:
+    """Problems of a data set: a name of `PUBLIC`, `nano`, `reasoning_gym:<task>`, a local file, or a hub id.
+
+    Args:
+        split: `train` or `test`; for `nano` `train` or `heldout`.
+        size: how many, drawn with the seed; all by default (generated sets: 1,000).
+
+    Raises:
+        BadInputError, MissingFileError: an unknown name, a missing file, a bad record, or no problem at all.
+    """
+    if name == "nano":
+        return nano_problems("heldout" if split == "test" else split, size or 1000, seed)
+    if name.startswith("reasoning_gym:"):
+        return reasoning_gym_tasks.load(name.removeprefix("reasoning_gym:"), size or 1000, seed)
+    if name.endswith(SUFFIXES):
+        if not Path(name).is_file():
+            raise MissingFileError(f"{name}: no such file")
+        problems = read_problem_file(Path(name))
+    elif name in PUBLIC or name.count("/") == 1:
+        problems = load_public(name, split)
+    else:
+        names = ", ".join(["nano", *PUBLIC, "reasoning_gym:<task>"])
+        raise BadInputError(f"no data set {name!r}: give one of {names}, a hub id or a .jsonl/.json/.parquet file")
+    if not problems:
+        raise BadInputError(f"{name}: no problem with an answer in it")
+    if size is not None and size < len(problems):
+        problems = random.Random(seed).sample(problems, size)
+    return problems
+
+
+def truth_of(name: str) -> Callable[[Problem, str], bool] | None:
+    """Who judges a completion of this data set beyond the rule verifier: the nano world's generators, or nobody."""
+    return is_true if name == "nano" else None

@@ -1,1 +1,0 @@
-"""Measurements on held-out problems, which no arm is trained on."""

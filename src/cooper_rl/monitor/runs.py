@@ -1,0 +1,83 @@
+"""A run folder's files as data; a half-written last line is no error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cooper_rl.errors import BadInputError, MissingFileError
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run folder says."""
+
+    path: Path
+    config: dict[str, Any]
+    environment: dict[str, Any]
+    metrics: list[dict[str, Any]]
+
+    @property
+    def arm(self) -> str:
+        return str(self.config.get("arm", "?"))
+
+    @property
+    def seed(self) -> int:
+        return int(self.config.get("seed", 0))
+
+    def series(self, key: str) -> list[tuple[int, float]]:
+        """(step, value) of a metric where it was measured."""
+        return [(int(row["step"]), float(row[key])) for row in self.metrics if row.get(key) is not None]
+
+    def steps_of(self, kind: str) -> list[Path]:
+        """The step files of `rollouts` or `pairs`, in order."""
+        return sorted((self.path / kind).glob("step_*.jsonl"))
+
+
+def read_jsonl(path: Path) -> list[dict[str, Any]]:
+    """Records of a file that may still be written to."""
+    records = []
+    for line in path.read_text().splitlines() if path.is_file() else ():
+        try:
+            records.append(json.loads(line))
+        except json.JSONDecodeError:
+            continue
+    return records
+
+
+def read_run(path: Path) -> Run:
+    """A run from its folder.
+
+    Raises:
+        MissingFileError, BadInputError: no such folder, or no run in it.
+    """
+    if not path.is_dir():
+        raise MissingFileError(f"{path}: no such run folder")
+    if not (path / "metrics.jsonl").is_file():
+        raise BadInputError(f"{path}: no run in it (metrics.jsonl is missing)")
+    config = yaml.safe_load((path / "config.yaml").read_text()) if (path / "config.yaml").is_file() else {}
+    environment_file = path / "environment.json"
+    environment = json.loads(environment_file.read_text()) if environment_file.is_file() else {}
+    return Run(path, config or {}, environment, read_jsonl(path / "metrics.jsonl"))
+
+
+def find_runs(paths: Sequence[Path]) -> list[Path]:
+    """Run folders among the given ones, or just below them.
+
+    Raises:
+        MissingFileError, BadInputError: a folder is missing or has no run.
+    """
+    found: list[Path] = []
+    for path in paths:
+        if not path.is_dir():
+            raise MissingFileError(f"{path}: no such run folder")
+        inside = [path] if (path / "metrics.jsonl").is_file() else sorted(p.parent for p in path.glob("*/metrics.jsonl"))
+        if not inside:
+            raise BadInputError(f"{path}: no run in it (metrics.jsonl is missing)")
+        found += inside
+    return found

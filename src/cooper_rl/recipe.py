@@ -1,0 +1,226 @@
+"""Recipes: YAML plus `--key value` overrides, checked before anything heavy is imported.
+
+TRL takes ten seconds to import, so the names of its settings are read from its source with `ast`.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib.util
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cooper_rl.errors import BadInputError, MissingFileError
+
+PACKAGE = Path(__file__).parent
+EMBEDDED = {"policy": PACKAGE / "nano" / "policy", "reward_model": PACKAGE / "nano" / "reward_model"}
+ARMS = ("rule", "static", "cooper", "hybrid")
+SOURCES = ("assistant", "perturb", "mined", "shuffle")
+
+
+@dataclass
+class TrainRecipe:
+    """What a training run needs beside the trainer's own settings."""
+
+    model_name_or_path: str = "nano"
+    reward_model_name_or_path: str | None = None
+    dataset_name: str = "nano"
+    dataset_split: str = "train"
+    dataset_size: int | None = None
+    dataset_seed: int = 0
+    heldout_dataset_name: str | None = None
+    heldout_dataset_split: str = "test"
+    heldout_dataset_size: int = 256
+    heldout_triples: str | None = None
+    heldout_triples_size: int = 1000
+    assistant_base_url: str | None = None
+    assistant_model: str | None = None
+    system_prompt: str | None = None
+
+
+def load_recipe(path: str | Path | None, overrides: Sequence[str] = (), *, command: str = "train") -> dict[str, Any]:
+    """The recipe's keys with the overrides on top.
+
+    Raises:
+        MissingFileError, BadInputError: no such file, bad YAML, an unknown key (with the nearest known one).
+    """
+    recipe: dict[str, Any] = {}
+    if path is not None:
+        if not Path(path).is_file():
+            raise MissingFileError(f"{path}: no such recipe")
+        try:
+            recipe = yaml.safe_load(Path(path).read_text()) or {}
+        except yaml.YAMLError as error:
+            raise BadInputError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+        if not isinstance(recipe, dict):
+            raise BadInputError(f"{path}: a recipe is `key: value` lines")
+    known = known_keys(command)
+    for source, keys in ((str(path), recipe), ("command line", parse_overrides(overrides))):
+        for key in keys:
+            if key not in known:
+                near = difflib.get_close_matches(key, known, 1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise BadInputError(f"{source}: unknown key {key!r}{hint}")
+        recipe = {**recipe, **keys}
+    return {key: as_number(value) for key, value in recipe.items()}
+
+
+def as_number(value: Any) -> Any:
+    """YAML 1.1 reads 1e-5 as text: it is a number here."""
+    if isinstance(value, str) and value[:1] in "+-.0123456789" and value[:1]:
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    return value
+
+
+def parse_overrides(arguments: Sequence[str]) -> dict[str, Any]:
+    """`--key value`, `--key=value` and bare `--flag`; values are YAML."""
+    overrides: dict[str, Any] = {}
+    rest = list(arguments)
+    while rest:
+        word = rest.pop(0)
+        if not word.startswith("--"):
+            raise BadInputError(f"command line: {word!r} is not --key value")
+        key, equals, value = word[2:].partition("=")
+        if not equals:
+            value = rest.pop(0) if rest and not rest[0].startswith("--") else "true"
+        try:
+            overrides[key.replace("-", "_")] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise BadInputError(f"command line: --{key} {value}: not a YAML value") from error
+    return overrides
+
+
+def known_keys(command: str) -> frozenset[str]:
+    """The keys that a recipe of this command may have."""
+    if command == "train-rm":
+        return frozenset(_class_fields("RewardModelTrainConfig", (PACKAGE / "verifyrm" / "config.py",)))
+    return frozenset({field.name for field in fields(TrainRecipe)} | _trainer_keys())
+
+
+@cache
+def _trainer_keys() -> frozenset[str]:
+    def source(package: str, *parts: str) -> Path:
+        spec = importlib.util.find_spec(package)
+        assert spec and spec.submodule_search_locations
+        return Path(spec.submodule_search_locations[0], *parts)
+
+    files = (
+        PACKAGE / "rl" / "config.py",
+        source("trl", "trainer", "grpo_config.py"),
+        source("trl", "trainer", "base_config.py"),
+        source("transformers", "training_args.py"),
+    )
+    return frozenset(_class_fields("CooperConfig", files))
+
+
+def _class_fields(name: str, files: Sequence[Path]) -> Iterator[str]:
+    """The annotated fields of a dataclass and of its bases, read from source."""
+    for path in files:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and node.name == name:
+                for item in node.body:
+                    if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
+                        yield item.target.id
+                for base in node.bases:
+                    if isinstance(base, ast.Name) and base.id != name:
+                        yield from _class_fields(base.id, files)
+                return
+
+
+def resolve_model(name: str, part: str) -> str:
+    """`nano` is the model that the package ships; any other name is itself. `part`: policy or reward_model."""
+    return str(EMBEDDED[part]) if name == "nano" else name
+
+
+def looks_local(name: str) -> bool:
+    """A path rather than a hub id."""
+    return name.startswith(("/", ".", "~")) or name.count("/") != 1
+
+
+def check_model_folder(name: str, key: str) -> None:
+    """A local model must be there, with safetensors.
+
+    Raises:
+        MissingFileError, BadInputError: no such folder; pickled weights alone; no weights.
+    """
+    folder = Path(name)
+    if not folder.exists():
+        if looks_local(name):
+            raise MissingFileError(f"{key}: {name}: no such model folder")
+        return
+    if name.endswith(".gguf"):
+        return
+    pickles = [*folder.glob("*.bin"), *folder.glob("*.pt"), *folder.glob("*.pth")]
+    if not any(folder.glob("*.safetensors")):
+        what = f"{pickles[0].name} is pickled and is not loaded" if pickles else "it has no *.safetensors"
+        raise BadInputError(f"{key}: {name}: {what}; save the model with safe_serialization")
+
+
+def check_train_recipe(recipe: Mapping[str, Any], *, resume: bool = False) -> None:
+    """Everything that can be said without a model, each as one line.
+
+    Raises:
+        MissingFileError, BadInputError: what is wrong and the way out.
+    """
+    arm = recipe.get("arm", "cooper")
+    if arm not in ARMS:
+        raise BadInputError(f"arm {arm!r}: choose one of {', '.join(ARMS)}")
+    check_groups(recipe)
+    weights = recipe.get("negative_sources", {"assistant": 1})
+    if not isinstance(weights, dict) or set(weights) - set(SOURCES) or not any(w > 0 for w in weights.values()):
+        raise BadInputError(f"negative_sources {weights}: give positive weights to some of {', '.join(SOURCES)}")
+    check_model_folder(resolve_model(str(recipe.get("model_name_or_path", "nano")), "policy"), "model_name_or_path")
+    reward_model = recipe.get("reward_model_name_or_path")
+    if arm != "rule":
+        if not reward_model:
+            raise BadInputError(f"arm {arm} needs a reward model: set reward_model_name_or_path")
+        check_model_folder(resolve_model(str(reward_model), "reward_model"), "reward_model_name_or_path")
+    for key in ("dataset_name", "heldout_dataset_name", "heldout_triples"):
+        value = recipe.get(key)
+        if value and str(value).endswith((".jsonl", ".json", ".parquet", ".gz")):
+            if not Path(value).is_file():
+                raise MissingFileError(f"{key}: {value}: no such file")
+            if Path(value).stat().st_size == 0:
+                raise BadInputError(f"{key}: {value}: the file is empty")
+    check_output_dir(recipe, resume=resume)
+
+
+def check_groups(recipe: Mapping[str, Any]) -> None:
+    """Group size and batch fit together."""
+    group = recipe.get("num_generations", 16)
+    if not isinstance(group, int) or group < 2:
+        raise BadInputError(f"num_generations = {group}: a group needs at least 2 completions")
+    steps = recipe.get("steps_per_generation") or recipe.get("gradient_accumulation_steps") or 1
+    batch = recipe.get("generation_batch_size") or recipe.get("per_device_train_batch_size", 8) * steps
+    if batch % group:
+        raise BadInputError(
+            f"the generation batch (per_device_train_batch_size x steps_per_generation = {batch}) is not a multiple "
+            f"of num_generations = {group}"
+        )
+
+
+def check_output_dir(recipe: Mapping[str, Any], *, resume: bool) -> None:
+    """A run is neither written over nor continued with another model."""
+    if not recipe.get("output_dir"):
+        raise BadInputError("output_dir is not set; give it in the recipe or as --output_dir")
+    folder = Path(recipe["output_dir"])
+    before = folder / "config.yaml"
+    if not before.is_file():
+        return
+    if not resume:
+        raise BadInputError(f"{folder}: already holds a run; continue it with --resume or choose another --output_dir")
+    old = yaml.safe_load(before.read_text()) or {}
+    for key in ("model_name_or_path", "reward_model_name_or_path", "arm", "seed", "num_generations"):
+        if key in old and key in recipe and old[key] != recipe[key]:
+            raise BadInputError(
+                f"{folder}: its checkpoint is of {key} = {old[key]!r}, not {recipe[key]!r}; choose another --output_dir"
+            )

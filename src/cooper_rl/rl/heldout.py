@@ -1,0 +1,66 @@
+"""Held-out measurements: true accuracy by the problems' own scorers, rule accuracy, and the reward model's accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cooper_rl.llm.sample import sample
+from cooper_rl.records import LabelledCompletion, Problem, Verdict
+from cooper_rl.rl.config import CooperConfig
+from cooper_rl.verifiers import RuleVerifier
+from cooper_rl.verifyrm import VerifyRM
+from cooper_rl.verifyrm.evaluate import evaluate
+
+Truth = Callable[[Problem, str], bool]
+
+
+class HeldOut:
+    """Fixed problems and labelled triples, measured with a fixed seed and without touching the training's state.
+
+    Args:
+        problems: none of them is trained on.
+        truth: judges a completion by the problem's own generator; None where the rule is the only judge there is.
+        triples: labelled, frozen; what the reward model's balanced accuracy is measured on.
+    """
+
+    def __init__(
+        self,
+        config: CooperConfig,
+        problems: Sequence[Problem],
+        truth: Truth | None = None,
+        triples: Sequence[LabelledCompletion] = (),
+        system_prompt: str | None = None,
+    ) -> None:
+        self.config = config
+        self.problems = problems
+        self.truth = truth
+        self.triples = triples
+        self.system_prompt = system_prompt
+
+    def measure(
+        self, policy: Any, tokenizer: Any, reward_model: VerifyRM | None, verifier: RuleVerifier
+    ) -> dict[str, float]:
+        """`eval/true_accuracy`, `eval/rule_accuracy` of the policy, `eval/reward_model_accuracy` (balanced)."""
+        metrics: dict[str, float] = {}
+        if self.problems:
+            completions = sample(
+                policy,
+                tokenizer,
+                [problem.question for problem in self.problems],
+                max_new_tokens=self.config.max_completion_length,
+                temperature=self.config.heldout_temperature,
+                top_p=self.config.heldout_top_p,
+                seed=self.config.seed,
+                system_prompt=self.system_prompt,
+            )
+            verdicts = verifier.verify_many([p.reference_answer for p in self.problems], completions)
+            count = len(self.problems)
+            metrics["eval/rule_accuracy"] = sum(v is Verdict.CORRECT for v in verdicts) / count
+            if self.truth:
+                pairs = zip(self.problems, completions, strict=True)
+                metrics["eval/true_accuracy"] = sum(self.truth(*pair) for pair in pairs) / count
+        if reward_model is not None and self.triples:
+            figures = evaluate(reward_model, self.triples)
+            metrics["eval/reward_model_accuracy"] = figures["balanced_accuracy"]
+        return metrics

@@ -1,0 +1,114 @@
+"""`cooper train`: one run into a run folder, from a recipe."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import platform
+import subprocess
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+
+from cooper_rl.data import load_problems, truth_of
+from cooper_rl.llm import OpenAIServer
+from cooper_rl.recipe import EMBEDDED, TrainRecipe, resolve_model
+from cooper_rl.rl import run_files
+from cooper_rl.rl.config import CooperConfig
+from cooper_rl.rl.heldout import HeldOut
+from cooper_rl.rl.trainer import CooperTrainer, training_rows
+from cooper_rl.verifyrm import VerifyRM
+from cooper_rl.verifyrm.triples import read_triples
+
+PACKAGES = ("torch", "transformers", "trl", "accelerate", "datasets", "math-verify", "reasoning-gym", "cooper-rl")
+
+
+def run_training(recipe: dict[str, Any], *, resume: bool = False) -> None:
+    """Trains as the recipe says; with `resume`, goes on from the last complete checkpoint or from the start."""
+    names = {field.name for field in dataclasses.fields(TrainRecipe)}
+    settings = TrainRecipe(**{key: value for key, value in recipe.items() if key in names})
+    config = CooperConfig(**{key: value for key, value in recipe.items() if key not in names})
+    trainer = build_trainer(settings, config)
+    checkpoint = run_files.last_checkpoint(config.output_dir) if resume else None
+    if trainer.accelerator.is_main_process:
+        run_files.rewind(config.output_dir, int(checkpoint.name.split("-")[1]) if checkpoint else -1)
+        write_records_of_origin(recipe, config)
+    started = time.monotonic()
+    with trainer.verifier:
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    if trainer.accelerator.is_main_process:
+        finished = {"step": trainer.state.global_step, "seconds": time.monotonic() - started}
+        run_files.write_atomically(Path(config.output_dir) / "finished.json", json.dumps(finished) + "\n")
+
+
+def build_trainer(settings: TrainRecipe, config: CooperConfig) -> CooperTrainer:
+    """The trainer with its models, data and held-out measurements."""
+    problems = load_problems(
+        settings.dataset_name,
+        split=settings.dataset_split,
+        size=settings.dataset_size,
+        seed=settings.dataset_seed,
+    )
+    reward_model = None
+    if config.arm != "rule":
+        assert settings.reward_model_name_or_path
+        reward_model = VerifyRM.from_pretrained(resolve_model(settings.reward_model_name_or_path, "reward_model"))
+    assistant = None
+    if settings.assistant_base_url:
+        assistant = OpenAIServer(settings.assistant_base_url, settings.assistant_model or "default")
+    return CooperTrainer(
+        resolve_model(settings.model_name_or_path, "policy"),
+        reward_model,
+        config,
+        training_rows(problems, settings.system_prompt),
+        assistant=assistant,
+        heldout=build_heldout(settings, config),
+    )
+
+
+def build_heldout(settings: TrainRecipe, config: CooperConfig) -> HeldOut | None:
+    """What the recipe names for measuring, or None."""
+    if not settings.heldout_dataset_name and not settings.heldout_triples:
+        return None
+    problems, triples = [], []
+    if settings.heldout_dataset_name:
+        problems = load_problems(
+            settings.heldout_dataset_name,
+            split=settings.heldout_dataset_split,
+            size=settings.heldout_dataset_size,
+            seed=settings.dataset_seed,
+        )
+    if settings.heldout_triples and config.arm != "rule":
+        path = settings.heldout_triples
+        if path == "nano":
+            path = str(EMBEDDED["reward_model"] / "heldout.jsonl.gz")
+        triples = read_triples(path)[: settings.heldout_triples_size]
+    truth = truth_of(settings.heldout_dataset_name or "")
+    return HeldOut(config, problems, truth, triples, settings.system_prompt)
+
+
+def write_records_of_origin(recipe: dict[str, Any], config: CooperConfig) -> None:
+    """config.yaml and environment.json: all that is needed to do the run again."""
+    folder = Path(config.output_dir)
+    resolved = {**recipe, "seed": config.seed, "max_steps": config.max_steps, "arm": config.arm}
+    run_files.write_atomically(folder / "config.yaml", yaml.safe_dump(resolved, sort_keys=True))
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+    ).stdout.strip()
+    environment = {
+        "versions": {name: version(name) for name in PACKAGES},
+        "python": platform.python_version(),
+        "commit": commit or None,
+        "platform": platform.platform(),
+        "processor": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "devices": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())],
+        "seed": config.seed,
+    }
+    run_files.write_atomically(folder / "environment.json", json.dumps(environment, indent=2) + "\n")

@@ -1,0 +1,132 @@
+"""CooperTrainer: TRL's GRPOTrainer with VerifyRM as its reward, and stage 2 after each generation batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+from trl import GRPOTrainer
+
+from cooper_rl.errors import BadInputError
+from cooper_rl.llm import Generator
+from cooper_rl.rl import run_files
+from cooper_rl.rl.assistant import Assistant
+from cooper_rl.rl.config import CooperConfig
+from cooper_rl.rl.cooper import CooperCallback
+from cooper_rl.rl.heldout import HeldOut
+from cooper_rl.rl.reward import CooperReward
+from cooper_rl.rl.reward_update import RewardModelUpdater
+from cooper_rl.verifiers import RuleVerifier
+from cooper_rl.verifyrm import VerifyRM
+
+
+class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
+    """Trains a policy with GRPO and, in the `cooper` arm, its reward model along with it.
+
+    Args:
+        model: path or hub id of the policy.
+        reward_model: a VerifyRM; the `rule` arm needs none.
+        args: a CooperConfig.
+        train_dataset: columns `prompt` (text or messages) and `reference_answer`; `question`, `problem_id` and
+            `worked_solution` are used where they are there.
+        assistant: writes wrong rewrites of right completions; the policy's base model by default.
+        heldout: problems and triples to measure on.
+
+    Raises:
+        BadInputError: the arm needs a reward model, or the data set is empty or lacks a column.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        reward_model: VerifyRM | None = None,
+        args: CooperConfig | None = None,
+        train_dataset: Dataset | None = None,
+        *,
+        assistant: Generator | None = None,
+        heldout: HeldOut | None = None,
+        verifier: RuleVerifier | None = None,
+        **kwargs: Any,
+    ) -> None:
+        args = args or CooperConfig(output_dir="cooper-run")
+        check_dataset(train_dataset)
+        if reward_model is None and args.arm != "rule":
+            raise BadInputError(f"arm {args.arm} needs a reward model: set reward_model_name_or_path")
+        self.verifier = verifier or RuleVerifier(
+            args.verifier, workers=args.verifier_workers, deadline_seconds=args.verifier_deadline_seconds
+        )
+        self.reward_model = None if args.arm == "rule" else reward_model
+        self.reward = CooperReward(args, self.verifier, self.reward_model)
+        self.heldout = heldout
+        if args.model_init_kwargs is None and not (args.bf16 or args.fp16):
+            args.model_init_kwargs = {"dtype": "float32"}
+        super().__init__(model=model, reward_funcs=[self.reward], args=args, train_dataset=train_dataset, **kwargs)
+        self.add_callback(CooperCallback(self))
+        self.rewrite: Assistant | None = None
+        if self.reward_model is not None:
+            self.reward_model.model.to(self.accelerator.device)
+        if args.arm == "cooper":
+            assert self.reward_model is not None
+            self.reward_model_updater = RewardModelUpdater(self.reward_model, args, self.accelerator)
+            if args.negative_sources.get("assistant", 0) > 0:
+                self.rewrite = Assistant.of(self, assistant)
+
+    def measure(self) -> dict[str, float]:
+        """The held-out measurements now."""
+        assert self.heldout is not None
+        policy = self.accelerator.unwrap_model(self.model)
+        return self.heldout.measure(policy, self.processing_class, self.reward_model, self.verifier)
+
+    def add_metrics(self, metrics: dict[str, float]) -> None:
+        """Puts figures among those of the next log line."""
+        for name, value in metrics.items():
+            self._metrics["train"][name].append(value)
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        super().log(logs, start_time)
+        if self.accelerator.is_main_process and "train_runtime" not in logs:
+            run_files.append_metrics(self.args.output_dir, self.state.global_step, logs)
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        """The reward model first, then the policy, then the mark that the folder is complete."""
+        folder = Path(self.args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}"
+        if self.accelerator.is_main_process and self.args.arm == "cooper":
+            self.reward_model_updater.save(folder / "reward_model")
+        super()._save_checkpoint(model, trial)
+        self.accelerator.wait_for_everyone()
+        if self.accelerator.is_main_process:
+            run_files.write_atomically(folder / run_files.COMPLETE, f'{{"step": {self.state.global_step}}}\n')
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        super()._load_optimizer_and_scheduler(checkpoint)
+        if checkpoint is not None and self.args.arm == "cooper":
+            self.reward_model_updater.load(Path(checkpoint) / "reward_model")
+
+
+def check_dataset(dataset: Dataset | None) -> None:
+    """Refuses an empty data set or one without the columns that the reward reads."""
+    if dataset is None or len(dataset) == 0:
+        raise BadInputError("the training data set is empty")
+    missing = {"prompt", "reference_answer"} - set(dataset.column_names)
+    if missing:
+        raise BadInputError(f"the training data set lacks {sorted(missing)}; it has {sorted(dataset.column_names)}")
+
+
+def training_rows(problems: Sequence[Any], system_prompt: str | None = None) -> Dataset:
+    """Problems as the trainer's data set."""
+    system = [{"role": "system", "content": system_prompt}] if system_prompt else []
+    return Dataset.from_list(
+        [
+            {
+                "prompt": [*system, {"role": "user", "content": problem.question}],
+                "question": problem.question,
+                "reference_answer": problem.reference_answer,
+                "problem_id": problem.problem_id,
+                "worked_solution": str(problem.metadata.get("worked_solution", "")),
+            }
+            for problem in problems
+        ]
+    )
