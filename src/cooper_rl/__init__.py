@@ -1,0 +1,29 @@
+"""Cooper: train a reasoning policy and its reference-based reward model together."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cooper_rl.records import Verdict as Verdict
+    from cooper_rl.rl.config import CooperConfig as CooperConfig
+    from cooper_rl.rl.trainer import CooperTrainer as CooperTrainer
+    from cooper_rl.verifiers import RuleVerifier as RuleVerifier
+    from cooper_rl.verifyrm import VerifyRM as VerifyRM
+
+_HOMES = {
+    "CooperConfig": "cooper_rl.rl.config",
+    "CooperTrainer": "cooper_rl.rl.trainer",
+    "RuleVerifier": "cooper_rl.verifiers",
+    "Verdict": "cooper_rl.records",
+    "VerifyRM": "cooper_rl.verifyrm",
+}
+__all__ = ["CooperConfig", "CooperTrainer", "RuleVerifier", "Verdict", "VerifyRM"]
+
+
+def __getattr__(name: str) -> Any:
+    """Loads what is asked for when it is asked for: the verifier needs no torch, the trainer needs ten seconds."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -50,7 +50,7 @@ def moved(number: str, rng: random.Random) -> str:
     if scaled:
         options.append(-scaled)
     value = rng.choice([option for option in options if option != scaled])
-    text = f"{Fraction(value, 10**decimals):.{decimals}f}" if decimals else str(value)
+    text = f"{value / 10**decimals:.{decimals}f}" if decimals else str(value)
     return f"{value:,}" if "," in number and not decimals else text
 
 

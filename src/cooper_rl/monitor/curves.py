@@ -1,0 +1,60 @@
+"""Line figures as inline SVG: no script, so that the report needs no network and runs nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+ARM_ORDER = ("rule", "static", "cooper", "hybrid")
+COLOURS = {"rule": "#6b7f99", "static": "#d9572b", "cooper": "#1f8a70", "hybrid": "#8a5fbf"}
+WIDTH, HEIGHT = 420, 230
+LEFT, RIGHT, TOP, BOTTOM = 44, 10, 10, 30
+
+Line = Sequence[tuple[int, float, float, float]]  # step, mean, least, greatest
+
+
+def ticks(low: float, high: float, count: int = 5) -> list[float]:
+    """Round values that cover the range."""
+    raw = (high - low) / max(1, count - 1) or 1.0
+    magnitude = 10 ** math.floor(math.log10(raw))
+    step = next(m * magnitude for m in (1, 2, 2.5, 5, 10) if m * magnitude >= raw * 0.999)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [i * step for i in range(first, last + 1)]
+
+
+def figure(lines: Mapping[str, Line]) -> str:
+    """An SVG with a line and a band for each named arm; a note where nothing was measured."""
+    drawn = {name: line for name, line in lines.items() if line}
+    if not drawn:
+        return '<p class="muted">not measured in these runs</p>'
+    xs = ticks(0, max(point[0] for line in drawn.values() for point in line) or 1)
+    ys = ticks(
+        min(point[2] for line in drawn.values() for point in line),
+        max(point[3] for line in drawn.values() for point in line),
+    )
+    if len(ys) < 2:
+        ys = [ys[0], ys[0] + 1]
+    right = max(point[0] for line in drawn.values() for point in line) or 1
+
+    def x(step: float) -> float:
+        return LEFT + step / right * (WIDTH - LEFT - RIGHT)
+
+    def y(value: float) -> float:
+        return HEIGHT - BOTTOM - (value - ys[0]) / (ys[-1] - ys[0]) * (HEIGHT - TOP - BOTTOM)
+
+    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">']
+    for value in ys:
+        parts.append(f'<line class="gridline" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(value):.1f}" y2="{y(value):.1f}"/>')
+        parts.append(f'<text x="{LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{value:g}</text>')
+    for value in xs:
+        if value <= right:
+            parts.append(f'<text x="{x(value):.1f}" y="{HEIGHT - 12}" text-anchor="middle">{value:g}</text>')
+    parts.append(f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 1}" text-anchor="end">step</text>')
+    for name, line in drawn.items():
+        colour = COLOURS.get(name, "#888")
+        upper = [f"{x(s):.1f},{y(high):.1f}" for s, _, _, high in line]
+        lower = [f"{x(s):.1f},{y(low):.1f}" for s, _, low, _ in reversed(line)]
+        mean = " ".join(f"{x(s):.1f},{y(value):.1f}" for s, value, _, _ in line)
+        parts.append(f'<polygon points="{" ".join(upper + lower)}" fill="{colour}" opacity="0.15"/>')
+        parts.append(f'<polyline points="{mean}" fill="none" stroke="{colour}" stroke-width="2"/>')
+    return "".join(parts) + "</svg>"
