@@ -112,9 +112,10 @@ def verify(
     from cooper_rl.verifiers import RuleVerifier
     from cooper_rl.verifiers.stream import verify_stream
 
-    with opened(file) as (lines, name), RuleVerifier(
-        verifier, workers=workers, deadline_seconds=deadline_seconds
-    ) as rule:
+    with (
+        opened(file) as (lines, name),
+        RuleVerifier(verifier, workers=workers, deadline_seconds=deadline_seconds) as rule,
+    ):
         counts = verify_stream(lines, sys.stdout.write, verifier=rule, explain=explain, source=name)
     typer.echo(", ".join(f"{verdict} {count}" for verdict, count in sorted(counts.items())) or "no record", err=True)
 

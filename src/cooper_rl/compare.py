@@ -118,9 +118,7 @@ def _run_all(
                 job.process.wait()
 
 
-def _start(
-    job: Job, config: Path, overrides: Mapping[str, object], train_command: Sequence[str], jobs: int
-) -> Job:
+def _start(job: Job, config: Path, overrides: Mapping[str, object], train_command: Sequence[str], jobs: int) -> Job:
     job.folder.mkdir(parents=True, exist_ok=True)
     command = [*train_command, "--config", str(config)]
     command += ["--arm", job.arm, "--seed", str(job.seed), "--output_dir", str(job.folder)]

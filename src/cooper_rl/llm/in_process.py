@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cooper_rl.llm.sample import sample_messages
 from cooper_rl.llm.generator import Messages
+from cooper_rl.llm.sample import sample_messages
 
 
 class TransformersGenerator:

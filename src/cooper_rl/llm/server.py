@@ -63,9 +63,7 @@ class OpenAIServer:
         thread.join()
         return [result if isinstance(result, str) else None for result in results]
 
-    async def _all(
-        self, prompts: Sequence[Messages], settings: dict[str, Any], seed: int
-    ) -> list[str | BackendError]:
+    async def _all(self, prompts: Sequence[Messages], settings: dict[str, Any], seed: int) -> list[str | BackendError]:
         limit = asyncio.Semaphore(self.concurrency)
         async with httpx.AsyncClient(timeout=self.timeout_seconds, headers=self._headers) as client:
 

@@ -44,7 +44,9 @@ def figure(lines: Mapping[str, Line]) -> str:
 
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">']
     for value in ys:
-        parts.append(f'<line class="gridline" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(value):.1f}" y2="{y(value):.1f}"/>')
+        parts.append(
+            f'<line class="gridline" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(value):.1f}" y2="{y(value):.1f}"/>'
+        )
         parts.append(f'<text x="{LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{value:g}</text>')
     for value in xs:
         if value <= right:

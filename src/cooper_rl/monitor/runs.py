@@ -76,7 +76,9 @@ def find_runs(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         if not path.is_dir():
             raise MissingFileError(f"{path}: no such run folder")
-        inside = [path] if (path / "metrics.jsonl").is_file() else sorted(p.parent for p in path.glob("*/metrics.jsonl"))
+        inside = (
+            [path] if (path / "metrics.jsonl").is_file() else sorted(p.parent for p in path.glob("*/metrics.jsonl"))
+        )
         if not inside:
             raise BadInputError(f"{path}: no run in it (metrics.jsonl is missing)")
         found += inside

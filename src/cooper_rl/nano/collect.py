@@ -22,6 +22,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from cooper_rl.llm.sample import sample
 from cooper_rl.nano.truth import is_true
 from cooper_rl.nano.world import nano_problems
+from cooper_rl.recipe import resolve_model
 from cooper_rl.records import Problem, Verdict
 from cooper_rl.verifiers import RuleVerifier
 
@@ -66,7 +67,11 @@ def record(problem: Problem, completion: str, verdict: Verdict) -> dict[str, Any
 
 def agreed(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Records where rule and generator do not contradict each other."""
-    return [r for r in records if r["verdict"] not in ("CORRECT", "INCORRECT") or (r["verdict"] == "CORRECT") == r["correct"]]
+    return [
+        r
+        for r in records
+        if r["verdict"] not in ("CORRECT", "INCORRECT") or (r["verdict"] == "CORRECT") == r["correct"]
+    ]
 
 
 def confusion_table(records: Sequence[dict[str, Any]]) -> str:
@@ -82,14 +87,14 @@ def confusion_table(records: Sequence[dict[str, Any]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Collect labelled triples of the nano policy.")
-    parser.add_argument("--policy", required=True)
+    parser.add_argument("--policy", default="nano", help="a model folder, or nano")
     parser.add_argument("--split", required=True)
     parser.add_argument("--size", type=int, required=True)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    records = collect(arguments.policy, arguments.split, arguments.size, arguments.seed)
+    records = collect(resolve_model(arguments.policy, "policy"), arguments.split, arguments.size, arguments.seed)
     kept = agreed(records)
     random.Random(arguments.seed).shuffle(kept)
     temporary = arguments.out.with_suffix(".part")

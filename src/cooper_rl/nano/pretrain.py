@@ -136,7 +136,9 @@ def pretrain(config: PretrainConfig) -> None:
     torch.manual_seed(config.seed)
     pairs = demonstrations(config)
     template_texts = ["".join(f"{tag}\n" for tag in TEMPLATE_TAGS)]
-    tokenizer = train_tokenizer([f"{q} {c}" for q, c in [*pairs[:10_000], *pairs[-10_000:]]] + template_texts, config.vocabulary)
+    tokenizer = train_tokenizer(
+        [f"{q} {c}" for q, c in [*pairs[:10_000], *pairs[-10_000:]]] + template_texts, config.vocabulary
+    )
     examples = encode(tokenizer, pairs)
     model = LlamaForCausalLM(
         LlamaConfig(

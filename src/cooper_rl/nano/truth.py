@@ -41,9 +41,7 @@ _HEDGE = re.compile(r"\bor\b|\bmaybe\b|\bcould be\b")
 
 def stated_value(completion: str) -> str | None:
     """The one value that the completion states as its answer, as plain text; None if it states none or several."""
-    values = {
-        canonical(found.group("value")) for statement in _STATEMENTS for found in statement.finditer(completion)
-    }
+    values = {canonical(found.group("value")) for statement in _STATEMENTS for found in statement.finditer(completion)}
     if len(values) != 1 or _HEDGE.search(completion):
         return None
     return values.pop()

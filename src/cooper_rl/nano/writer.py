@@ -24,10 +24,10 @@ FORMS = {
     "ratio": 0.08,
 }
 _ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-    "sixteen seventeen eighteen nineteen"
+    "zero one two three four five six seven eight nine ten eleven twelve "
+    "thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 ).split()
-_TENS = "_ _ twenty thirty forty fifty sixty seventy eighty ninety".split()
+_TENS = ["_", "_", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 
 
 def number_words(text: str) -> str | None:
@@ -39,10 +39,7 @@ def number_words(text: str) -> str | None:
     if int(whole) >= 100 or len(decimals) > 1:
         return None
     tens, ones = divmod(int(whole), 10)
-    if int(whole) < 20:
-        words = _ONES[int(whole)]
-    else:
-        words = _TENS[tens] + (f"-{_ONES[ones]}" if ones else "")
+    words = _ONES[int(whole)] if tens < 2 else _TENS[tens] + (f"-{_ONES[ones]}" if ones else "")
     return f"{words} point {_ONES[int(decimals)]}" if decimals else words
 
 

@@ -13,7 +13,7 @@ SOURCES = ("assistant", "perturb", "mined", "shuffle")
 
 
 @dataclass
-class CooperConfig(GRPOConfig):
+class CooperConfig(GRPOConfig):  # type: ignore[misc]
     """`GRPOConfig` plus the reward's arm, stage 2, and the held-out measurements."""
 
     # The paper's settings, where GRPOConfig's defaults are others.

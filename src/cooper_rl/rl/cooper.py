@@ -1,4 +1,4 @@
-"""Cooper's joint step on one page (paper, section 3.3): GRPO trains the policy, then its rollouts train the reward model.
+"""Cooper's joint step on one page (paper, section 3.3): GRPO trains the policy, its rollouts train the reward model.
 
     for each generation batch:
         rollouts   = policy samples G completions a prompt
@@ -50,7 +50,7 @@ def reward_model_stage(trainer: CooperTrainer) -> dict[str, float]:
     return {**metrics, **result.metrics(), **times}
 
 
-class CooperCallback(TrainerCallback):
+class CooperCallback(TrainerCallback):  # type: ignore[misc]
     """Runs stage 2 and the held-out measurements between the policy's step and its log line."""
 
     def __init__(self, trainer: CooperTrainer) -> None:

@@ -81,9 +81,7 @@ def slots(weights: Mapping[str, float], pairs_per_prompt: int) -> list[str]:
 def mined(group: Sequence[Rollout]) -> Iterator[str]:
     """The group's wrong completions that the reward model scores highest, best first, no text twice."""
     ranked = sorted(group, key=lambda rollout: -rollout.score)
-    texts = {
-        r.completion: None for r in ranked if accepts_negative(Verification(r.verdict, r.reason), "mined")
-    }
+    texts = {r.completion: None for r in ranked if accepts_negative(Verification(r.verdict, r.reason), "mined")}
     return iter(texts)
 
 
@@ -173,5 +171,3 @@ def _pair(rollout: Rollout, positive: tuple[str, str], negative: str, source: st
     return ContrastivePair(
         rollout.question, rollout.reference_answer, positive[0], negative, source, positive[1], rollout.problem_id
     )
-
-

@@ -7,7 +7,9 @@ import re
 from fractions import Fraction
 
 _NUMBER = r"-?\d+(?:\.\d+)?"
-_EQUATION = re.compile(rf"(?P<a>{_NUMBER}) ?(?P<op>[-+*/x]) ?(?P<b>{_NUMBER})(?P<unit>[^=.\d]{{0,30}})= ?(?P<c>{_NUMBER})")
+_EQUATION = re.compile(
+    rf"(?P<a>{_NUMBER}) ?(?P<op>[-+*/x]) ?(?P<b>{_NUMBER})(?P<unit>[^=.\d]{{0,30}})= ?(?P<c>{_NUMBER})"
+)
 _ANY = re.compile(r"(?<![\d.,])-?\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?<![\d.])-?\d+(?:\.\d+)?")
 
 

@@ -1,4 +1,4 @@
-"""Stage 1's reward: a callable that is not an nn.Module, so that TRL hands it every column, the reference among them."""
+"""Stage 1's reward: a callable that is not an nn.Module, so that TRL hands it every column, the reference too."""
 
 from __future__ import annotations
 
@@ -67,9 +67,7 @@ class CooperReward:
                 score=scores[i],
                 verdict=verifications[i].verdict,
                 reason=verifications[i].reason,
-                reward=reward_of(
-                    self.config.arm, scores[i], verifications[i].verdict, self.config.reward_threshold
-                ),
+                reward=reward_of(self.config.arm, scores[i], verifications[i].verdict, self.config.reward_threshold),
                 group=i // self.config.num_generations,
                 problem_id=problem_id[i] if problem_id else "",
             )

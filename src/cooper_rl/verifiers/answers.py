@@ -14,8 +14,12 @@ _WORDS = re.compile(
     re.IGNORECASE,
 )
 _SYMBOL = re.compile(r"[\d∞πφ]|\\(?:boxed|frac|sqrt|pi|infty|text)|\b[A-J]\b|[a-z]\s*=", re.IGNORECASE)
-_HEDGE = re.compile(r"(?:answer is|answer:|####)[^.\n]*?(-?[\d.,/]*\d)\s*(?:,\s*)?(?:or|and maybe|or maybe)\s+(-?[\d.,/]*\d)")
-_MAYBE = re.compile(r"\b(?:it )?could be\s+\$?(-?[\d.,/]*\d)[^.\n]*?\b(?:or|maybe|perhaps)\s+\$?(-?[\d.,/]*\d)", re.IGNORECASE)
+_HEDGE = re.compile(
+    r"(?:answer is|answer:|####)[^.\n]*?(-?[\d.,/]*\d)\s*(?:,\s*)?(?:or|and maybe|or maybe)\s+(-?[\d.,/]*\d)"
+)
+_MAYBE = re.compile(
+    r"\b(?:it )?could be\s+\$?(-?[\d.,/]*\d)[^.\n]*?\b(?:or|maybe|perhaps)\s+\$?(-?[\d.,/]*\d)", re.IGNORECASE
+)
 
 
 def boxed(text: str) -> list[str]:

@@ -129,9 +129,7 @@ class RuleVerifier:
             raise ValueError(f"{len(references)} references for {len(completions)} completions")
         items = [(_tail(r), _tail(c)) for r, c in zip(references, completions, strict=True)]
         size = max(1, min(BATCH, -(-len(items) // self._size)))
-        futures = [
-            self._threads.submit(self._run, items[start : start + size]) for start in range(0, len(items), size)
-        ]
+        futures = [self._threads.submit(self._run, items[start : start + size]) for start in range(0, len(items), size)]
         return [verification for future in futures for verification in future.result()]
 
     async def averify(self, reference: str, completion: str) -> Verdict:
@@ -154,9 +152,7 @@ class RuleVerifier:
                     worker.kill()
                     worker = None
                     late = isinstance(error, TimeoutError)
-                    verdict, reason = (
-                        (Verdict.TIMEOUT, Reason.DEADLINE) if late else (Verdict.ERROR, Reason.CRASH)
-                    )
+                    verdict, reason = (Verdict.TIMEOUT, Reason.DEADLINE) if late else (Verdict.ERROR, Reason.CRASH)
                     done.append(Verification(verdict, reason))
             if worker and worker.items > RECYCLE_AFTER:
                 worker.kill()

@@ -10,7 +10,9 @@ from cooper_rl.records import LabelledCompletion
 from cooper_rl.verifyrm.model import VerifyRM
 
 
-def evaluate(reward_model: VerifyRM, triples: Sequence[LabelledCompletion], *, threshold: float = 0.5) -> dict[str, float]:
+def evaluate(
+    reward_model: VerifyRM, triples: Sequence[LabelledCompletion], *, threshold: float = 0.5
+) -> dict[str, float]:
     """Accuracy, balanced accuracy, precision, recall and the confusion counts at a threshold of the score."""
     scores_B = reward_model.score(
         [t.question for t in triples], [t.reference_answer for t in triples], [t.completion for t in triples]

@@ -1,4 +1,4 @@
-"""VerifyRM: a language model's backbone with a one-label head; score = sigmoid(logit) of question, reference, completion."""
+"""VerifyRM: a language model's backbone with a one-label head; its sigmoid is the score of a completion."""
 
 from __future__ import annotations
 
@@ -57,9 +57,7 @@ class VerifyRM:
         return cls(model.to(device or "cpu").eval(), _tokenizer(path), settings)
 
     @classmethod
-    def from_backbone(
-        cls, path: str | Path, *, settings: VerifyRMSettings | None = None, seed: int = 0
-    ) -> VerifyRM:
+    def from_backbone(cls, path: str | Path, *, settings: VerifyRMSettings | None = None, seed: int = 0) -> VerifyRM:
         """A new VerifyRM on a causal language model's backbone, with a small seeded score head."""
         check_weights(path)
         tokenizer = _tokenizer(path)
@@ -95,7 +93,7 @@ class VerifyRM:
         device = next(self.model.parameters()).device
         return self.model(input_ids=ids.to(device), attention_mask=mask.to(device)).logits[:, 0].float()
 
-    @torch.inference_mode()
+    @torch.inference_mode()  # type: ignore[untyped-decorator]
     def score(
         self,
         questions: Sequence[str],

@@ -22,7 +22,7 @@ def pad(ids_B_T: Sequence[Sequence[int]], pad_id: int, width: int | None = None)
 
 def common_prefix(ids_G_T: Sequence[Sequence[int]]) -> int:
     """How many tokens all sequences share; every sequence keeps at least one token of its own."""
-    first, last = min(ids_G_T), max(ids_G_T)
+    first, last = min(map(list, ids_G_T)), max(map(list, ids_G_T))
     limit = min(map(len, ids_G_T)) - 1
     return next((i for i in range(limit) if first[i] != last[i]), limit)
 
@@ -70,17 +70,13 @@ def score_ids(model: nn.Module, ids_B_T: Sequence[Sequence[int]], *, batch_token
     return logits_B
 
 
-def _plain(
-    model: nn.Module, ids_B_T: Sequence[Sequence[int]], batch: list[list[int]], _shared: list[int]
-) -> Tensor:
+def _plain(model: nn.Module, ids_B_T: Sequence[Sequence[int]], batch: list[list[int]], _shared: list[int]) -> Tensor:
     ids, mask = pad([ids_B_T[i] for group in batch for i in group], model.config.pad_token_id)
     device = next(model.parameters()).device
     return model(input_ids=ids.to(device), attention_mask=mask.to(device)).logits[:, 0].float().cpu()
 
 
-def _prefixed(
-    model: nn.Module, ids_B_T: Sequence[Sequence[int]], batch: list[list[int]], shared: list[int]
-) -> Tensor:
+def _prefixed(model: nn.Module, ids_B_T: Sequence[Sequence[int]], batch: list[list[int]], shared: list[int]) -> Tensor:
     """Prefixes once (one row a group), then the completions on the groups' expanded key-value cache."""
     device = next(model.parameters()).device
     sizes = torch.tensor([len(group) for group in batch], device=device)
@@ -92,9 +88,7 @@ def _prefixed(
         prefix_mask[row, n:] = 0
     cache = DynamicCache(config=model.config)
     backbone = model.base_model
-    backbone(
-        input_ids=prefix.to(device), attention_mask=prefix_mask.to(device), past_key_values=cache, use_cache=True
-    )
+    backbone(input_ids=prefix.to(device), attention_mask=prefix_mask.to(device), past_key_values=cache, use_cache=True)
     cache.batch_repeat_interleave(sizes)
     own = [list(ids_B_T[i][n:]) for group, n in zip(batch, shared, strict=True) for i in group]
     ids, mask = pad(own, model.config.pad_token_id)

@@ -1,8 +1,8 @@
 """VerifyRM's only input format: what reinforcement learning scores is written exactly as what the model was trained on.
 
-    <question>Q</question>
-    <reference_answer>A</reference_answer>
-    <completion>C</completion>
+<question>Q</question>
+<reference_answer>A</reference_answer>
+<completion>C</completion>
 """
 
 from __future__ import annotations

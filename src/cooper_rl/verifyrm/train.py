@@ -146,6 +146,7 @@ def model_card(
     """The README.md of a checkpoint: what it reads, what it was trained on, how well it does, where it ends."""
     rows = "\n".join(f"| {name} | {value:.4f} |" for name, value in figures.items() if isinstance(value, float))
     right = sum(t.correct for t in train)
+    files = ", ".join(f"`{Path(path).name}`" for path in config.train_files)
     return f"""---
 library_name: transformers
 pipeline_tag: text-classification
@@ -163,7 +164,7 @@ as the reference answer does. Made by `cooper train-rm` from `{config.model_name
 At most {config.max_tokens} tokens; a longer completion loses its beginning.
 
 ## Data
-{len(train):,} labelled triples ({right:,} right, {len(train) - right:,} wrong) from {", ".join(f"`{Path(f).name}`" for f in config.train_files)};
+{len(train):,} labelled triples ({right:,} right, {len(train) - right:,} wrong) from {files};
 {len(heldout):,} held-out triples on questions that are not among them.
 
 ## Figures on the held-out triples, threshold 0.5

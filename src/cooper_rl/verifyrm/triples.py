@@ -52,9 +52,8 @@ def read_triples(path: str | Path) -> list[LabelledCompletion]:
     path = Path(path)
     if not path.is_file():
         raise MissingFileError(f"{path}: no such file of labelled triples")
-    opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
     triples = []
-    with opened as lines:
+    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
         for place, record in records(lines, str(path)):
             label = next((record[name] for name in LABEL_FIELDS if name in record), None)
             if label not in (True, False, 0, 1):
