@@ -52,7 +52,7 @@ def canonical(text: str) -> str:
     text = _WORD_VALUES.get(text, text).replace(",", "")
     try:
         value = Fraction(text.rstrip("%")) / (100 if text.endswith("%") else 1)
-    except ZeroDivisionError:
+    except (ZeroDivisionError, ValueError):  # 3/0, 6.1/2
         return "undefined"
     if value.denominator == 1:
         return str(value.numerator)

@@ -1,0 +1,100 @@
+"""A run killed with SIGKILL and resumed is the run that would have been."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+STEPS = 6
+TIMES = ("time", "runtime", "per_second")
+
+
+def command(folder, *extra):
+    settings = {
+        "config": str(ROOT / "recipes" / "quickstart.yaml"),
+        "output_dir": str(folder),
+        "max_steps": STEPS,
+        "save_steps": 2,
+        "per_device_train_batch_size": 16,
+        "num_generations": 4,
+        "dataset_size": 64,
+        "heldout_dataset_size": 16,
+        "heldout_triples_size": 40,
+        "heldout_steps": 2,
+        "max_completion_length": 40,
+    }
+    words = [word for key, value in settings.items() for word in (f"--{key}", str(value))]
+    return [sys.executable, "-m", "cooper_rl.cli", "train", *words, *extra]
+
+
+def train(folder, *extra):
+    done = subprocess.run(command(folder, *extra), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return metrics(folder)
+
+
+def metrics(folder):
+    """Step -> figures that do not depend on the clock."""
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert len({row["step"] for row in rows}) == len(rows), "a step is there twice"
+    return {
+        row["step"]: {k: v for k, v in row.items() if not any(word in k for word in TIMES)} for row in rows
+    }
+
+
+def assert_equal(found, expected):
+    assert list(found) == list(expected) == list(range(STEPS + 1))
+    for step, figures in expected.items():
+        assert found[step].keys() == figures.keys()
+        for key, value in figures.items():
+            assert found[step][key] == pytest.approx(value, abs=1e-6, nan_ok=True), (step, key)
+
+
+def kill_when(folder, ready, *extra):
+    process = subprocess.Popen(command(folder, *extra), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 200
+    while not ready(folder):
+        assert process.poll() is None, "the run ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("straight")
+    return folder, train(folder)
+
+
+def test_the_checkpoint_holds_the_reward_model(straight):
+    """Known fault 7: no reward-model weights in the checkpoint."""
+    folder, rows = straight
+    reward_model = folder / f"checkpoint-{STEPS}" / "reward_model"
+    for name in ("model.safetensors", "optimizer.safetensors", "scheduler.json", "verifyrm.json"):
+        assert (reward_model / name).is_file()
+    assert not list(reward_model.glob("*.bin")) and not list(reward_model.glob("*.pt"))
+    assert rows[STEPS]["reward_model/loss"] is not None and rows[STEPS]["eval/true_accuracy"] is not None
+
+
+def test_killed_between_saves_and_during_a_save(straight, tmp_path):
+    def fourth_step(folder):
+        path = folder / "metrics.jsonl"
+        return path.is_file() and '"step": 3,' in path.read_text()
+
+    def in_the_middle_of_a_save(folder):
+        checkpoint = folder / "checkpoint-4"
+        return (checkpoint / "reward_model").is_dir() and not (checkpoint / "complete.json").is_file()
+
+    kill_when(tmp_path, fourth_step)
+    kill_when(tmp_path, in_the_middle_of_a_save, "--resume")
+    assert not (tmp_path / "checkpoint-4" / "complete.json").is_file()
+    assert_equal(train(tmp_path, "--resume"), straight[1])
+    pairs = [path.read_text() for path in sorted((tmp_path / "pairs").glob("*"))]
+    assert pairs == [path.read_text() for path in sorted((straight[0] / "pairs").glob("*"))]

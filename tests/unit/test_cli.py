@@ -1,0 +1,86 @@
+"""The command line as a user meets it: real processes, one clear line, exit code 2."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+QUICKSTART = str(ROOT / "recipes" / "quickstart.yaml")
+
+
+def cooper(*arguments, stdin=""):
+    started = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "cooper_rl.cli", *arguments], capture_output=True, text=True, input=stdin, cwd=ROOT
+    )
+    return done, time.monotonic() - started
+
+
+def test_help_names_every_command():
+    done, seconds = cooper("--help")
+    assert done.returncode == 0
+    for command in ("train", "compare", "verify", "score", "train-rm", "report", "doctor"):
+        assert f"  {command} " in done.stdout
+        help_text = cooper(command, "--help")[0].stdout
+        assert "Example: " in help_text and f"cooper {command}" in help_text
+    assert seconds < 5  # far above the second it should take: a guard against importing torch here
+
+
+BAD = {
+    "missing recipe": (["train", "--config", "nowhere.yaml"], "nowhere.yaml: no such recipe"),
+    "unknown key": (["train", "--config", QUICKSTART, "--learning_rat", "1"], "did you mean 'learning_rate'"),
+    "group of one": (["train", "--config", QUICKSTART, "--num_generations", "1"], "at least 2"),
+    "batch": (["train", "--config", QUICKSTART, "--per_device_train_batch_size", "12"], "not a multiple"),
+    "missing data": (["train", "--config", QUICKSTART, "--dataset_name", "no.jsonl"], "no.jsonl: no such file"),
+    "missing model": (["score", "--model", "/no/model"], "/no/model: no such model folder"),
+    "missing file": (["verify", "no.jsonl"], "no.jsonl: no such file"),
+    "missing triples": (["train-rm", "--model_name_or_path", "nano", "--train_files", "no", "--output_dir", "x"], "no: no"),
+    "no recipe": (["compare"], "--config is missing"),
+    "bad arm": (["compare", "--config", QUICKSTART, "--arms", "both"], "arm 'both'"),
+    "bad seeds": (["compare", "--config", QUICKSTART, "--seeds", "a"], "whole numbers"),
+    "no run": (["report", "tests"], "no run in it"),
+    "unknown verifier": (["verify", "--verifier", "maths"], "no verifier named 'maths'"),
+}
+
+
+@pytest.mark.parametrize("case", BAD, ids=str)
+def test_bad_input_is_one_line_and_exit_code_2(case):
+    arguments, message = BAD[case]
+    done, seconds = cooper(*arguments)
+    assert done.returncode == 2, done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert done.stderr.startswith("cooper: error: ") and message in done.stderr
+    assert seconds < 8  # 2 seconds on an idle machine; a run that imports TRL needs more than ten
+
+
+def test_usage_errors_are_exit_code_2():
+    assert cooper("no-such-command")[0].returncode == 2
+
+
+def test_verify_a_stream():
+    records = [{"reference": "1/2", "completion": r"\boxed{0.5}", "id": 7}, {"answer": "3", "completion": "It is four."}]
+    done, _ = cooper("verify", "--explain", "--workers", "1", stdin="".join(json.dumps(r) + "\n" for r in records))
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert first == {**records[0], "verdict": "CORRECT", "reason": "match", "parsed_reference": "1/2", "parsed_answer": "1/2"}
+    assert (second["verdict"], second["reason"]) == ("UNPARSEABLE", "unknown_form")
+    assert "CORRECT 1, UNPARSEABLE 1" in done.stderr
+
+
+def test_verify_names_the_bad_line(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    path.write_text('{"reference": "1", "completion": "1"}\nnot json\n')
+    done, _ = cooper("verify", str(path), "--workers", "1")
+    assert done.returncode == 2 and f"{path}:2: not JSON" in done.stderr
+    assert json.loads(done.stdout)["verdict"] == "CORRECT"  # what was judged before is not lost
+
+
+def test_a_run_folder_is_not_written_over(tmp_path):
+    (tmp_path / "config.yaml").write_text("model_name_or_path: nano\narm: cooper\n")
+    done, _ = cooper("train", "--config", QUICKSTART, "--output_dir", str(tmp_path))
+    assert done.returncode == 2 and "already holds a run" in done.stderr
+    done, _ = cooper("train", "--config", QUICKSTART, "--output_dir", str(tmp_path), "--resume", "--arm", "static")
+    assert done.returncode == 2 and "its checkpoint is of arm = 'cooper'" in done.stderr

@@ -1,0 +1,93 @@
+"""The direction of imports, the size of modules, and what must not be in library code."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "src" / "cooper_rl"
+# A part may import from itself and from these.
+ALLOWED = {
+    "errors": set(),
+    "records": set(),
+    "verifiers": {"records", "errors"},
+    "llm": {"records", "errors"},
+    "nano": {"records", "errors", "verifiers", "llm", "recipe"},
+    "data": {"records", "errors", "nano"},
+    "recipe": {"errors"},
+    "verifyrm": {"records", "errors"},
+    "rl": {"records", "errors", "recipe", "verifiers", "llm", "data", "verifyrm"},
+    "monitor": {"records", "errors"},
+    "compare": {"errors", "monitor"},
+    "doctor": {"recipe"},
+    "cli": {"errors", "recipe", "verifiers", "verifyrm", "rl", "compare", "monitor", "doctor"},
+    "__init__": {"records", "rl", "verifiers", "verifyrm"},
+}
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported_parts(source: str) -> set[str]:
+    parts = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("cooper_rl."):
+            parts.add(node.module.split(".")[1])
+        elif isinstance(node, ast.ImportFrom) and node.module == "cooper_rl":
+            parts |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            parts |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("cooper_rl.")}
+    return parts
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_go_one_way(path):
+    part = part_of(path)
+    assert imported_parts(path.read_text()) - {part} <= ALLOWED[part]
+
+
+def test_the_check_sees_an_upward_import():
+    assert imported_parts("from cooper_rl.rl.pairs import build_pairs") - {"verifiers"} > ALLOWED["verifiers"] - {
+        "records",
+        "errors",
+    }
+    assert imported_parts("import cooper_rl.rl.config\nfrom cooper_rl import cli") == {"rl", "cli"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_modules_and_functions_are_short(path):
+    source = path.read_text()
+    assert path.name != "utils.py"
+    assert len(source.splitlines()) <= 400
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno - node.lineno < 60, f"{node.name} is too long"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in ("print", "eval", "exec"), f"{path}:{node.lineno}"
+
+
+def test_one_importer_of_math_verify():
+    importers = {p.name for p in MODULES if "math_verify import" in p.read_text() or "import math_verify" in p.read_text()}
+    assert importers == {"maths.py"}
+
+
+def test_no_unsafe_loading():
+    for path in MODULES:
+        source = path.read_text()
+        assert "trust_remote_code=True" not in source
+        assert "import pickle" not in source
+        assert "yaml.load(" not in source
+        assert "torch.load(" not in source
+
+
+def test_light_modules_import_without_torch():
+    names = ["records", "errors", "verifiers", "monitor.report", "data", "recipe", "cli", "compare", "verifyrm.config"]
+    code = "import sys\n" + "".join(
+        f"import cooper_rl.{name}\nassert 'torch' not in sys.modules, '{name}'\n" for name in names if "verifyrm" not in name
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,54 @@
+"""The nano world, and that the shipped weights are those of the committed recipes."""
+
+import hashlib
+import json
+import random
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cooper_rl.nano.truth import is_true, stated_value
+from cooper_rl.nano.world import SPLITS, nano_problems, split_of
+from cooper_rl.nano.writer import FORMS, near_miss, reference_value, state_answer
+from cooper_rl.recipe import EMBEDDED
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+
+
+@pytest.mark.parametrize(("part", "recipe"), [("policy", "nano-policy"), ("reward_model", "nano-reward-model")])
+def test_shipped_weights_belong_to_their_recipe(part, recipe):
+    record = json.loads((EMBEDDED[part] / "recipe.json").read_text())
+    weights = EMBEDDED[part] / "model.safetensors"
+    assert hashlib.sha256(weights.read_bytes()).hexdigest() == record["sha256"]
+    assert weights.stat().st_size <= 8_000_000
+    settings = yaml.safe_load((RECIPES / f"{recipe}.yaml").read_text())
+    settings.pop("output_dir")
+    settings.pop("model_name_or_path", None)
+    for key, value in settings.items():
+        assert record["recipe"][key] == value, key
+
+
+def test_splits_are_disjoint_and_reproducible():
+    sets = {split: {p.question for p in nano_problems(split, 300, 0)} for split in SPLITS}
+    assert all(len(questions) == 300 for questions in sets.values())
+    assert all(split_of(q) == split for split, questions in sets.items() for q in questions)
+    assert [p.question for p in nano_problems("train", 20, 7)] == [p.question for p in nano_problems("train", 20, 7)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_truth_understands_every_form(form):
+    rng = random.Random(form)
+    for problem in nano_problems("train", 150, 1):
+        value = reference_value(problem)
+        assert is_true(problem, state_answer(problem, value, form, rng)), state_answer(problem, value, form, rng)
+        wrong = near_miss(value, rng)
+        assert not is_true(problem, state_answer(problem, wrong, form, rng))
+        steps = " ".join(problem.metadata["steps"])
+        assert is_true(problem, f"{steps} {state_answer(problem, value, form, rng)}")
+
+
+def test_truth_refuses_hedges_and_nonsense():
+    for text in ("The answer is 3 or 4.", r"\boxed{3} or \boxed{4}", "", "The answer is minus almonds.", "3"):
+        assert stated_value(text) is None
+    assert stated_value("The answer is 3/0.") == "undefined" == stated_value("The answer is 6.1/1.")

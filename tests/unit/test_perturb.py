@@ -1,0 +1,41 @@
+"""A number changed in the reasoning and carried to the answer."""
+
+import random
+
+from cooper_rl.rl.perturb import moved, perturb
+
+SOLUTION = "14 - 3 = 11 toys. 14 + 11 = 25 toys. The answer is 25."
+
+
+def test_a_slip_is_carried_to_the_answer():
+    carried = 0
+    for seed in range(200):
+        text = perturb(SOLUTION, random.Random(seed))
+        assert text != SOLUTION
+        first, second, answer = text.split(". ")
+        stated = answer.removeprefix("The answer is ").removesuffix(".")
+        assert stated != "25"
+        assert second.split(" = ")[1].split(" ")[0] == stated
+        slip = first.split(" = ")[1].split(" ")[0]
+        if slip != "11":
+            assert second == f"14 + {slip} = {14 + int(slip)} toys"
+            carried += 1
+    assert carried > 30
+
+
+def test_an_answer_alone_is_changed():
+    for text in ("\\boxed{1,234}", "The answer is 2.5.", "So it is 7 apples."):
+        assert all(perturb(text, random.Random(seed)) not in (text, None) for seed in range(50))
+
+
+def test_nothing_to_change():
+    assert perturb("The answer is twelve.", random.Random(0)) is None
+    assert perturb("", random.Random(0)) is None
+
+
+def test_moved_keeps_the_look_of_a_number():
+    rng = random.Random(1)
+    for _ in range(100):
+        assert moved("7", rng) != "7"
+        assert len(moved("2.50", rng).split(".")[1]) == 2
+        assert "," in moved("12,345", rng) or abs(int(moved("12,345", rng).replace(",", ""))) > 1000

@@ -1,0 +1,97 @@
+"""Every shipped recipe is read and checked as the commands do it."""
+
+from pathlib import Path
+
+import pytest
+
+from cooper_rl.errors import BadInputError
+from cooper_rl.recipe import as_number, check_train_recipe, known_keys, load_recipe, parse_overrides
+
+RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
+REWARD_MODEL = {"nano-reward-model", "smollm2-135m-reward-model"}
+TRAIN = [path for path in RECIPES if path.stem not in {*REWARD_MODEL, "nano-policy"}]
+
+
+def test_there_are_recipes():
+    assert {"quickstart", "smollm2-135m", "qwen2.5-1.5b", "llama-3.2-1b"} <= {path.stem for path in TRAIN}
+
+
+@pytest.mark.parametrize("path", TRAIN, ids=lambda p: p.stem)
+def test_train_recipes(path, tmp_path):
+    recipe = {**load_recipe(path), "output_dir": str(tmp_path / "run")}
+    for key in ("model_name_or_path", "reward_model_name_or_path"):
+        if recipe[key].startswith("models/"):  # the user makes it, as the recipe's header says
+            recipe[key] = "nano"
+    check_train_recipe(recipe)
+
+
+@pytest.mark.parametrize("name", sorted(REWARD_MODEL))
+def test_reward_model_recipes(name):
+    from cooper_rl.verifyrm.config import RewardModelTrainConfig
+
+    path = next(path for path in RECIPES if path.stem == name)
+    RewardModelTrainConfig(**load_recipe(path, command="train-rm"))
+
+
+def test_nano_policy_recipe():
+    import yaml
+
+    from cooper_rl.nano.pretrain import PretrainConfig
+
+    path = next(path for path in RECIPES if path.stem == "nano-policy")
+    PretrainConfig(**yaml.safe_load(path.read_text()))
+
+
+def test_the_known_keys_are_those_of_the_real_class():
+    """The names are read from source without importing TRL: they must be what the import would give."""
+    import dataclasses
+
+    from cooper_rl.recipe import TrainRecipe
+    from cooper_rl.rl.config import CooperConfig
+
+    real = {f.name for f in dataclasses.fields(CooperConfig)} | {f.name for f in dataclasses.fields(TrainRecipe)}
+    assert real <= known_keys("train")
+
+
+def test_overrides():
+    arguments = ["--seed", "3", "--arm=rule", "--bf16", "--learning_rate", "1e-5", "--beta", "-0.5"]
+    arguments += ["--negative_sources", "{mined: 3, perturb: 1}"]
+    overrides = parse_overrides(arguments)
+    assert overrides == {
+        "seed": 3,
+        "arm": "rule",
+        "bf16": True,
+        "learning_rate": "1e-5",
+        "beta": -0.5,
+        "negative_sources": {"mined": 3, "perturb": 1},
+    }
+    assert as_number(overrides["learning_rate"]) == 1e-5 and as_number("nano") == "nano"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"arm": "both"}, "arm 'both'"),
+        ({"num_generations": 1}, "at least 2"),
+        ({"per_device_train_batch_size": 12}, "not a multiple"),
+        ({"negative_sources": {"mined": 0}}, "positive weights"),
+        ({"negative_sources": {"mine": 1}}, "assistant"),
+        ({"reward_model_name_or_path": None}, "reward model"),
+        ({"model_name_or_path": "/no/such/model"}, "no such model folder"),
+        ({"dataset_name": "nowhere.jsonl"}, "nowhere.jsonl"),
+        ({"output_dir": None}, "output_dir"),
+    ],
+)
+def test_bad_settings(settings, message, tmp_path):
+    good = {**load_recipe(RECIPES[-1].parent / "quickstart.yaml"), "output_dir": str(tmp_path / "run")}
+    check_train_recipe(good)
+    with pytest.raises(BadInputError, match=message):
+        check_train_recipe({**good, **settings})
+
+
+def test_pickled_weights_are_refused(tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "pytorch_model.bin").write_bytes(b"\x80\x04")
+    recipe = load_recipe(RECIPES[-1].parent / "quickstart.yaml", ["--model_name_or_path", str(tmp_path / "model")])
+    with pytest.raises(BadInputError, match=r"pytorch_model.bin is pickled"):
+        check_train_recipe(recipe)

@@ -1,0 +1,72 @@
+"""The reward model's step: float32, reproducible, restorable."""
+
+import pytest
+import torch
+from accelerate import Accelerator
+
+from cooper_rl.errors import BadInputError
+from cooper_rl.records import ContrastivePair
+from cooper_rl.recipe import resolve_model
+from cooper_rl.rl.config import CooperConfig
+from cooper_rl.rl.reward_update import RewardModelUpdater
+from cooper_rl.verifyrm import VerifyRM
+
+PAIRS = [ContrastivePair(f"What is {i} + 2?", str(i + 2), f"It is {i + 2}.", f"It is {i + 5}.", "perturb") for i in range(6)]
+
+
+def updater(**settings):
+    config = CooperConfig(output_dir="unused", num_generations=2, per_device_train_batch_size=2, **settings)
+    return RewardModelUpdater(VerifyRM.from_pretrained(resolve_model("nano", "reward_model")), config, Accelerator(cpu=True))
+
+
+def weights(u):
+    return torch.cat([p.detach().flatten() for p in u.parameters])
+
+
+def test_small_steps_are_not_lost():
+    """Known fault 1: weights and optimiser in bf16 lose a step of 1e-5 in rounding."""
+    u = updater(reward_model_learning_rate=1e-5)
+    before = weights(u).clone()
+    u.step(PAIRS)
+    moved = weights(u) - before
+    assert weights(u).dtype == torch.float32
+    assert (moved != 0).float().mean() > 0.9
+    lost = before.bfloat16() + moved.bfloat16() == before.bfloat16()
+    assert lost.float().mean() > 0.5  # the same step in bf16 would mostly vanish
+    assert all(s["exp_avg"].dtype == torch.float32 for s in u.optimizer.state.values())
+
+
+def test_pairs_are_learned():
+    u = updater(reward_model_learning_rate=3e-4)
+    first = u.step(PAIRS)["reward_model/loss"]
+    for _ in range(10):
+        last = u.step(PAIRS)["reward_model/loss"]
+    assert last < first
+
+
+def test_without_a_valid_pair_nothing_moves():
+    u = updater(reward_model_weight_decay=0.5)
+    before = weights(u).clone()
+    assert u.step([]) == {} and torch.equal(weights(u), before)
+
+
+def test_saved_and_restored_it_goes_on_alike(tmp_path):
+    u = updater(reward_model_warmup_steps=4, reward_model_learning_rate=1e-4)
+    u.step(PAIRS)
+    u.save(tmp_path)
+    expected = [u.step(PAIRS[::-1]) for _ in range(2)]
+    v = updater(reward_model_warmup_steps=4, reward_model_learning_rate=1e-4)
+    v.load(tmp_path)
+    assert [v.step(PAIRS[::-1]) for _ in range(2)] == expected
+    assert torch.equal(weights(u), weights(v))
+    assert not [p for p in tmp_path.iterdir() if p.suffix in (".bin", ".pt", ".pth", ".pkl")]
+
+
+def test_a_checkpoint_of_another_model_is_refused(tmp_path):
+    from safetensors.torch import save_file
+
+    u = updater()
+    u.save(tmp_path)
+    save_file({"score.weight": torch.zeros(1, 7)}, tmp_path / "model.safetensors")
+    with pytest.raises(BadInputError, match="another reward model"):
+        u.load(tmp_path)

@@ -1,0 +1,122 @@
+"""Verdicts and reasons of the rule verifier; the worker processes are real."""
+
+import asyncio
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from cooper_rl.errors import BadInputError
+from cooper_rl.records import Reason, Verdict
+from cooper_rl.verifiers import RuleVerifier
+from cooper_rl.verifiers.stream import verify_stream
+
+
+@pytest.fixture(scope="module")
+def verifier():
+    with RuleVerifier(workers=1, deadline_seconds=2) as rule:
+        yield rule
+
+
+@pytest.mark.parametrize(
+    ("reference", "completion", "verdict", "reason"),
+    [
+        ("1/2", r"so \boxed{0.5}", "CORRECT", "match"),
+        ("12", "The answer is 13.", "INCORRECT", "mismatch"),
+        ("1234", "It is 1,234 apples.", "CORRECT", "match"),
+        ("1.6", "The answer is 160%.", "CORRECT", "match"),
+        ("12", "", "UNPARSEABLE", "no_answer"),
+        ("12", " \x00\n", "UNPARSEABLE", "no_answer"),
+        ("12", "asdf qwer", "UNPARSEABLE", "no_answer"),
+        ("12", "The answer is twelve.", "UNPARSEABLE", "unknown_form"),
+        ("1/2", "so it is one half", "UNPARSEABLE", "unknown_form"),
+        ("12", "That makes 12. I am 90% sure.", "UNPARSEABLE", "unknown_form"),
+        ("13", "That makes 12. I am 90% sure.", "INCORRECT", "mismatch"),
+        ("12", "The answer is 12 or 13.", "INCORRECT", "contradiction"),
+        ("12", r"\boxed{12} or \boxed{13}", "INCORRECT", "contradiction"),
+        ("12", r"\boxed{12}, that is \boxed{12.0}", "CORRECT", "match"),
+        ("", "12", "UNPARSEABLE", "bad_reference"),
+        # known fault 8: false positives of the library
+        ("2021", r"$\pm 2021$", "UNPARSEABLE", "unknown_form"),
+        (r"\frac{1}{2006!}", r"$\frac{1}{2004!}$", "INCORRECT", "mismatch"),
+    ],
+)
+def test_verdicts(verifier, reference, completion, verdict, reason):
+    found = verifier.explain(reference, completion)
+    assert (found.verdict, found.reason) == (verdict, reason)
+
+
+def test_a_hang_is_a_timeout_and_the_others_go_on(verifier):
+    """Known fault 8: an input that hangs in spite of math-verify's own time-out."""
+    started = time.monotonic()
+    completions = [r"\boxed{12}", r"$5^{5^{5^{5^5}}}$", r"\boxed{12}"]
+    assert verifier.verify_many(["12"] * 3, completions) == [Verdict.CORRECT, Verdict.TIMEOUT, Verdict.CORRECT]
+    assert time.monotonic() - started < 20
+
+
+def test_from_threads_and_asyncio(verifier):
+    """Known fault 8: math-verify's time-out works in the main thread only."""
+    found: list[Verdict] = []
+    threads = [
+        threading.Thread(target=lambda i=i: found.append(verifier.verify(str(i), f"\\boxed{{{i}}}"))) for i in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [Verdict.CORRECT] * 8
+
+    async def both():
+        return await asyncio.gather(verifier.averify("1", "\\boxed{1}"), verifier.averify("1", "\\boxed{2}"))
+
+    assert asyncio.run(both()) == [Verdict.CORRECT, Verdict.INCORRECT]
+
+
+def test_the_exact_path_agrees_with_the_library(verifier):
+    rng = random.Random(0)
+    numbers = [rng.choice([str(rng.randint(-50, 50)), f"{rng.randint(1, 9)}.{rng.randint(1, 9)}"]) for _ in range(300)]
+    answers = [n if rng.random() < 0.5 else rng.choice(numbers) for n in numbers]
+    completions = [f"\\boxed{{{answer}}}" for answer in answers]
+    with RuleVerifier("math_verify", workers=1) as plain:
+        assert verifier.verify_many(numbers, completions) == plain.verify_many(numbers, completions)
+
+
+def test_no_orphan_when_the_parent_is_killed():
+    code = (
+        "from cooper_rl.verifiers import RuleVerifier\n"
+        "v = RuleVerifier(workers=1)\nv.verify('1', '1')\n"
+        "print(v._slots.get().process.pid, flush=True)\nimport time\ntime.sleep(60)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    worker = int(parent.stdout.readline())
+    os.kill(worker, 0)
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        state = open(f"/proc/{worker}/stat").read().split()[2] if os.path.exists(f"/proc/{worker}/stat") else "gone"
+        if state in ("gone", "Z"):
+            return
+        time.sleep(0.05)
+    pytest.fail("the worker outlived its parent")
+
+
+def test_stream_names_the_bad_line(verifier):
+    written: list[str] = []
+    lines = ['{"reference": "1", "completion": "1"}', '{"completion": "1"}']
+    with pytest.raises(BadInputError, match=r"answers.jsonl:2: field 'reference'"):
+        verify_stream(lines, written.append, verifier=verifier, source="answers.jsonl")
+    assert '"verdict": "CORRECT"' in written[0]
+
+
+def test_unknown_kind():
+    with pytest.raises(BadInputError, match="math_verify"):
+        RuleVerifier("maths")
+
+
+def test_reasons_are_all_different():
+    assert len({reason.value for reason in Reason}) == len(Reason)
