@@ -1,0 +1,97 @@
+"""A Cooper step against a step of TRL's own GRPOTrainer: same policy, prompts, batch and a frozen reward model as reward.
+
+    python benchmarks/bench_step.py
+
+Both run in this process, turn by turn; what is compared is the time from one step's begin to the next one's. Cooper's
+step has more in it: the rule verifier, rollouts on disk, stage 2 with mined and perturbed negatives. Target: 1.25.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from typing import Any
+
+from transformers import AutoModelForSequenceClassification, TrainerCallback
+from trl import GRPOConfig, GRPOTrainer
+
+from cooper_rl.data import load_problems
+from cooper_rl.recipe import load_recipe, resolve_model
+from cooper_rl.rl.config import CooperConfig
+from cooper_rl.rl.trainer import CooperTrainer, training_rows
+from cooper_rl.verifyrm import VerifyRM
+
+OURS = ("arm", "verifier_workers", "negative_sources", "pairs_per_prompt", "positive_fallback")
+
+
+class StepTimes(TrainerCallback):
+    """Seconds from one step's begin to the next one's."""
+
+    def __init__(self) -> None:
+        self.begins: list[float] = []
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.begins.append(time.perf_counter())
+
+    def seconds(self) -> list[float]:
+        """Without the first step, which warms up."""
+        return [b - a for a, b in zip(self.begins[1:], self.begins[2:], strict=False)]
+
+
+def settings(steps: int, folder: str) -> dict[str, Any]:
+    """The quickstart's settings without held-out measurements and checkpoints."""
+    recipe = load_recipe("recipes/quickstart.yaml", ["--output_dir", folder])
+    names = ("max_steps", "save_steps", "dataset", "heldout", "model_name", "reward_model_name", "dataset_")
+    kept = {k: v for k, v in recipe.items() if not k.startswith(names)}
+    return {**kept, "max_steps": steps, "save_strategy": "no", "report_to": "none", "disable_tqdm": True}
+
+
+def cooper(steps: int, folder: str, rows: Any) -> list[float]:
+    """Step times of the cooper arm."""
+    config = CooperConfig(**settings(steps, folder))
+    reward_model = VerifyRM.from_pretrained(resolve_model("nano", "reward_model"))
+    trainer = CooperTrainer(resolve_model("nano", "policy"), reward_model, config, rows)
+    times = StepTimes()
+    trainer.add_callback(times)
+    with trainer.verifier:
+        trainer.train()
+    return times.seconds()
+
+
+def plain(steps: int, folder: str, rows: Any) -> list[float]:
+    """Step times of TRL alone, with the same weights as a frozen reward model on prompt and completion."""
+    ours = set(CooperConfig.__dataclass_fields__) - set(GRPOConfig.__dataclass_fields__)
+    kept = {k: v for k, v in settings(steps, folder).items() if k not in ours}
+    config = GRPOConfig(
+        **kept, loss_type="grpo", use_bias_correction_kl=False, bf16=False, gradient_checkpointing=False, logging_steps=1
+    )
+    path = resolve_model("nano", "reward_model")
+    reward_model = AutoModelForSequenceClassification.from_pretrained(path)
+    trainer = GRPOTrainer(resolve_model("nano", "policy"), reward_funcs=reward_model, args=config, train_dataset=rows)
+    times = StepTimes()
+    trainer.add_callback(times)
+    trainer.train()
+    return times.seconds()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--turns", type=int, default=3)
+    arguments = parser.parse_args()
+    rows = training_rows(load_problems("nano", size=1000))
+    ratios = []
+    for turn in range(arguments.turns):
+        medians = {}
+        for name, run in (("cooper", cooper), ("trl", plain)):
+            with tempfile.TemporaryDirectory() as folder:
+                medians[name] = statistics.median(run(arguments.steps, folder, rows))
+        ratios.append(medians["cooper"] / medians["trl"])
+        print(f"turn {turn}: cooper {medians['cooper']:.3f} s, trl {medians['trl']:.3f} s, ratio {ratios[-1]:.3f}")
+    print(f"ratio: median {statistics.median(ratios):.3f}, {min(ratios):.3f} to {max(ratios):.3f} over {len(ratios)} turns")
+
+
+if __name__ == "__main__":
+    main()
