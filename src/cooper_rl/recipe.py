@@ -39,6 +39,7 @@ class TrainRecipe:
     heldout_dataset_size: int = 256
     heldout_triples: str | None = None
     heldout_triples_size: int = 1000
+    rehearsal_triples: str | None = None
     assistant_base_url: str | None = None
     assistant_model: str | None = None
     system_prompt: str | None = None
@@ -184,7 +185,7 @@ def check_train_recipe(recipe: Mapping[str, Any], *, resume: bool = False) -> No
         if not reward_model:
             raise BadInputError(f"arm {arm} needs a reward model: set reward_model_name_or_path")
         check_model_folder(resolve_model(str(reward_model), "reward_model"), "reward_model_name_or_path")
-    for key in ("dataset_name", "heldout_dataset_name", "heldout_triples"):
+    for key in ("dataset_name", "heldout_dataset_name", "heldout_triples", "rehearsal_triples"):
         value = recipe.get(key)
         if value and str(value).endswith((".jsonl", ".json", ".parquet", ".gz")):
             if not Path(value).is_file():

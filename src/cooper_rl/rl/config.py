@@ -50,6 +50,7 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
     reward_model_adam_beta2: float = 0.999
     reward_model_warmup_steps: int = 0
     reward_model_max_grad_norm: float = 1.0
+    rehearsal_per_step: int = 0  # labelled triples in each step, so that the score's threshold does not drift
 
     # Held-out measurements, which no arm is trained on.
     heldout_steps: int = 10
@@ -87,6 +88,8 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
             raise BadInputError(f"positive_fallback {self.positive_fallback!r}: none or worked_solution")
         if not 0 <= self.positive_label_noise <= 1:
             raise BadInputError(f"positive_label_noise {self.positive_label_noise} is not in [0, 1]")
+        if self.rehearsal_per_step < 0:
+            raise BadInputError(f"rehearsal_per_step = {self.rehearsal_per_step}: 0 or more")
         if self.pairs_per_prompt < 1:
             raise BadInputError(f"pairs_per_prompt = {self.pairs_per_prompt}: at least 1")
         if self.save_total_limit is not None and self.save_total_limit < 2:

@@ -42,7 +42,8 @@ def reward_model_stage(trainer: CooperTrainer) -> dict[str, float]:
         rng,
     )
     paired = time.perf_counter()
-    metrics = trainer.reward_model_updater.step(result.pairs)
+    rehearsal = rng.sample(trainer.rehearsal, min(config.rehearsal_per_step, len(trainer.rehearsal)))
+    metrics = trainer.reward_model_updater.step(result.pairs, rehearsal)
     updated = time.perf_counter()
     if trainer.accelerator.is_main_process:
         run_files.write_records(run_files.step_file(config.output_dir, "pairs", step), step, result.pairs)

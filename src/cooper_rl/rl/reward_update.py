@@ -11,10 +11,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.records import ContrastivePair
+from cooper_rl.records import ContrastivePair, LabelledCompletion
 from cooper_rl.rl.config import CooperConfig
 from cooper_rl.verifyrm import VerifyRM
-from cooper_rl.verifyrm.losses import contrastive_loss
+from cooper_rl.verifyrm.losses import bce_loss, contrastive_loss
 
 
 class RewardModelUpdater:
@@ -41,8 +41,14 @@ class RewardModelUpdater:
             self.optimizer, lambda step: min(1.0, (step + 1) / (warmup + 1))
         )
 
-    def step(self, pairs: Sequence[ContrastivePair]) -> dict[str, float]:
-        """One update; without a valid pair on any rank nothing moves. Returns `reward_model/*` metrics."""
+    def step(
+        self, pairs: Sequence[ContrastivePair], rehearsal: Sequence[LabelledCompletion] = ()
+    ) -> dict[str, float]:
+        """One update; without a valid pair on any rank nothing moves. Returns `reward_model/*` metrics.
+
+        The contrastive loss only sees differences of z, so the threshold between right and wrong may drift; labelled
+        triples in `rehearsal` hold it, by their binary cross-entropy added to the loss. (Ours, not the paper's.)
+        """
         count = self.accelerator.reduce(torch.tensor(float(len(pairs)), device=self.accelerator.device), "sum").item()
         if not count:
             return {}
@@ -52,6 +58,11 @@ class RewardModelUpdater:
             valid_N = torch.ones(len(pairs), dtype=torch.bool, device=logits.device)
             loss, metrics = contrastive_loss(logits[: len(pairs)], logits[len(pairs) :], valid_N)
             (loss * (len(pairs) / count)).backward()
+        if rehearsal:
+            labels_B = torch.tensor([t.correct for t in rehearsal], device=self.accelerator.device)
+            loss, rehearsed = bce_loss(self._rehearsal_logits(rehearsal), labels_B)
+            (loss / self.accelerator.num_processes).backward()
+            metrics["rehearsal_loss"] = rehearsed["loss"]
         if self.accelerator.num_processes > 1:
             for parameter in self.parameters:
                 if parameter.grad is None:
@@ -71,6 +82,12 @@ class RewardModelUpdater:
         references = [p.reference_answer for p in pairs] * 2
         return self.reward_model.logits(
             questions, references, [p.positive for p in pairs] + [p.negative for p in pairs]
+        )
+
+    def _rehearsal_logits(self, triples: Sequence[LabelledCompletion]) -> torch.Tensor:
+        """z of labelled triples, shape (B,)."""
+        return self.reward_model.logits(
+            [t.question for t in triples], [t.reference_answer for t in triples], [t.completion for t in triples]
         )
 
     def save(self, folder: Path) -> None:

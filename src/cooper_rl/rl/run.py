@@ -58,6 +58,9 @@ def build_trainer(settings: TrainRecipe, config: CooperConfig) -> CooperTrainer:
     if config.arm != "rule":
         assert settings.reward_model_name_or_path
         reward_model = VerifyRM.from_pretrained(resolve_model(settings.reward_model_name_or_path, "reward_model"))
+    rehearsal = []
+    if settings.rehearsal_triples and config.arm == "cooper":
+        rehearsal = read_triples(resolve_triples(settings.rehearsal_triples, "train"))
     assistant = None
     if settings.assistant_base_url:
         assistant = OpenAIServer(settings.assistant_base_url, settings.assistant_model or "default")
@@ -68,6 +71,7 @@ def build_trainer(settings: TrainRecipe, config: CooperConfig) -> CooperTrainer:
         training_rows(problems, settings.system_prompt),
         assistant=assistant,
         heldout=build_heldout(settings, config),
+        rehearsal=rehearsal,
     )
 
 
@@ -84,12 +88,15 @@ def build_heldout(settings: TrainRecipe, config: CooperConfig) -> HeldOut | None
             seed=settings.dataset_seed,
         )
     if settings.heldout_triples and config.arm != "rule":
-        path = settings.heldout_triples
-        if path == "nano":
-            path = str(EMBEDDED["reward_model"] / "heldout.jsonl.gz")
+        path = resolve_triples(settings.heldout_triples, "heldout")
         triples = read_triples(path)[: settings.heldout_triples_size]
     truth = truth_of(settings.heldout_dataset_name or "")
     return HeldOut(config, problems, truth, triples, settings.system_prompt)
+
+
+def resolve_triples(name: str, part: str) -> str:
+    """`nano` is the file that the package ships (part: heldout or train); any other name is itself."""
+    return str(EMBEDDED["reward_model"] / f"{part}.jsonl.gz") if name == "nano" else name
 
 
 def write_records_of_origin(recipe: dict[str, Any], config: CooperConfig) -> None:

@@ -12,6 +12,7 @@ from trl import GRPOTrainer
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.llm import Generator
+from cooper_rl.records import LabelledCompletion
 from cooper_rl.rl import run_files
 from cooper_rl.rl.assistant import Assistant
 from cooper_rl.rl.config import CooperConfig
@@ -34,6 +35,7 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
             `worked_solution` are used where they are there.
         assistant: writes wrong rewrites of right completions; the policy's base model by default.
         heldout: problems and triples to measure on.
+        rehearsal: labelled triples of the reward model's own training, for `rehearsal_per_step`.
 
     Raises:
         BadInputError: the arm needs a reward model, or the data set is empty or lacks a column.
@@ -49,6 +51,7 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
         assistant: Generator | None = None,
         heldout: HeldOut | None = None,
         verifier: RuleVerifier | None = None,
+        rehearsal: Sequence[LabelledCompletion] = (),
         **kwargs: Any,
     ) -> None:
         args = args or CooperConfig(output_dir="cooper-run")
@@ -61,6 +64,7 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
         self.reward_model = None if args.arm == "rule" else reward_model
         self.reward = CooperReward(args, self.verifier, self.reward_model)
         self.heldout = heldout
+        self.rehearsal = rehearsal
         if args.model_init_kwargs is None and not (args.bf16 or args.fp16):
             args.model_init_kwargs = {"dtype": "float32"}
         super().__init__(model=model, reward_funcs=[self.reward], args=args, train_dataset=train_dataset, **kwargs)
