@@ -56,9 +56,12 @@ def main() -> None:
         difference = max(difference, (ours - theirs).abs().max().item())
         if turn:  # the first one warms up
             ratios.append((ended - between) / (between - started))
-            print(f"turn {turn}: ours {between - started:.3f} s, pipeline {ended - between:.3f} s, ratio {ratios[-1]:.2f}")
+            print(
+                f"turn {turn}: ours {between - started:.3f} s, pipeline {ended - between:.3f} s, ratio {ratios[-1]:.2f}"
+            )
+    spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
     print(
-        f"ratio: median {statistics.median(ratios):.2f}, {min(ratios):.2f} to {max(ratios):.2f} over {len(ratios)} turns; "
+        f"ratio: median {statistics.median(ratios):.2f}, {spread} over {len(ratios)} turns; "
         f"greatest difference of a score {difference:.1e}"
     )
 

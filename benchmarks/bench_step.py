@@ -1,4 +1,4 @@
-"""A Cooper step against a step of TRL's own GRPOTrainer: same policy, prompts, batch and a frozen reward model as reward.
+"""A Cooper step against one of TRL's own GRPOTrainer: same policy, prompts and batch, a frozen reward model as reward.
 
     python benchmarks/bench_step.py
 
@@ -65,7 +65,12 @@ def plain(steps: int, folder: str, rows: Any) -> list[float]:
     ours = set(CooperConfig.__dataclass_fields__) - set(GRPOConfig.__dataclass_fields__)
     kept = {k: v for k, v in settings(steps, folder).items() if k not in ours}
     config = GRPOConfig(
-        **kept, loss_type="grpo", use_bias_correction_kl=False, bf16=False, gradient_checkpointing=False, logging_steps=1
+        **kept,
+        loss_type="grpo",
+        use_bias_correction_kl=False,
+        bf16=False,
+        gradient_checkpointing=False,
+        logging_steps=1,
     )
     path = resolve_model("nano", "reward_model")
     reward_model = AutoModelForSequenceClassification.from_pretrained(path)
@@ -90,7 +95,8 @@ def main() -> None:
                 medians[name] = statistics.median(run(arguments.steps, folder, rows))
         ratios.append(medians["cooper"] / medians["trl"])
         print(f"turn {turn}: cooper {medians['cooper']:.3f} s, trl {medians['trl']:.3f} s, ratio {ratios[-1]:.3f}")
-    print(f"ratio: median {statistics.median(ratios):.3f}, {min(ratios):.3f} to {max(ratios):.3f} over {len(ratios)} turns")
+    spread = f"{min(ratios):.3f} to {max(ratios):.3f}"
+    print(f"ratio: median {statistics.median(ratios):.3f}, {spread} over {len(ratios)} turns")
 
 
 if __name__ == "__main__":

@@ -43,9 +43,7 @@ def metrics(folder):
     """Step -> figures that do not depend on the clock."""
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert len({row["step"] for row in rows}) == len(rows), "a step is there twice"
-    return {
-        row["step"]: {k: v for k, v in row.items() if not any(word in k for word in TIMES)} for row in rows
-    }
+    return {row["step"]: {k: v for k, v in row.items() if not any(word in k for word in TIMES)} for row in rows}
 
 
 def assert_equal(found, expected):

@@ -38,7 +38,10 @@ BAD = {
     "missing data": (["train", "--config", QUICKSTART, "--dataset_name", "no.jsonl"], "no.jsonl: no such file"),
     "missing model": (["score", "--model", "/no/model"], "/no/model: no such model folder"),
     "missing file": (["verify", "no.jsonl"], "no.jsonl: no such file"),
-    "missing triples": (["train-rm", "--model_name_or_path", "nano", "--train_files", "no", "--output_dir", "x"], "no: no"),
+    "missing triples": (
+        ["train-rm", "--model_name_or_path", "nano", "--train_files", "none.jsonl", "--output_dir", "x"],
+        "none.jsonl: no such file",
+    ),
     "no recipe": (["compare"], "--config is missing"),
     "bad arm": (["compare", "--config", QUICKSTART, "--arms", "both"], "arm 'both'"),
     "bad seeds": (["compare", "--config", QUICKSTART, "--seeds", "a"], "whole numbers"),
@@ -62,10 +65,19 @@ def test_usage_errors_are_exit_code_2():
 
 
 def test_verify_a_stream():
-    records = [{"reference": "1/2", "completion": r"\boxed{0.5}", "id": 7}, {"answer": "3", "completion": "It is four."}]
+    records = [
+        {"reference": "1/2", "completion": r"\boxed{0.5}", "id": 7},
+        {"answer": "3", "completion": "It is four."},
+    ]
     done, _ = cooper("verify", "--explain", "--workers", "1", stdin="".join(json.dumps(r) + "\n" for r in records))
     first, second = map(json.loads, done.stdout.splitlines())
-    assert first == {**records[0], "verdict": "CORRECT", "reason": "match", "parsed_reference": "1/2", "parsed_answer": "1/2"}
+    assert first == {
+        **records[0],
+        "verdict": "CORRECT",
+        "reason": "match",
+        "parsed_reference": "1/2",
+        "parsed_answer": "1/2",
+    }
     assert (second["verdict"], second["reason"]) == ("UNPARSEABLE", "unknown_form")
     assert "CORRECT 1, UNPARSEABLE 1" in done.stderr
 

@@ -71,7 +71,9 @@ def test_modules_and_functions_are_short(path):
 
 
 def test_one_importer_of_math_verify():
-    importers = {p.name for p in MODULES if "math_verify import" in p.read_text() or "import math_verify" in p.read_text()}
+    importers = {
+        p.name for p in MODULES if "math_verify import" in p.read_text() or "import math_verify" in p.read_text()
+    }
     assert importers == {"maths.py"}
 
 
@@ -87,7 +89,9 @@ def test_no_unsafe_loading():
 def test_light_modules_import_without_torch():
     names = ["records", "errors", "verifiers", "monitor.report", "data", "recipe", "cli", "compare", "verifyrm.config"]
     code = "import sys\n" + "".join(
-        f"import cooper_rl.{name}\nassert 'torch' not in sys.modules, '{name}'\n" for name in names if "verifyrm" not in name
+        f"import cooper_rl.{name}\nassert 'torch' not in sys.modules, '{name}'\n"
+        for name in names
+        if "verifyrm" not in name
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -5,18 +5,22 @@ import torch
 from accelerate import Accelerator
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.records import ContrastivePair
 from cooper_rl.recipe import resolve_model
+from cooper_rl.records import ContrastivePair
 from cooper_rl.rl.config import CooperConfig
 from cooper_rl.rl.reward_update import RewardModelUpdater
 from cooper_rl.verifyrm import VerifyRM
 
-PAIRS = [ContrastivePair(f"What is {i} + 2?", str(i + 2), f"It is {i + 2}.", f"It is {i + 5}.", "perturb") for i in range(6)]
+PAIRS = [
+    ContrastivePair(f"What is {i} + 2?", str(i + 2), f"It is {i + 2}.", f"It is {i + 5}.", "perturb") for i in range(6)
+]
 
 
 def updater(**settings):
     config = CooperConfig(output_dir="unused", num_generations=2, per_device_train_batch_size=2, **settings)
-    return RewardModelUpdater(VerifyRM.from_pretrained(resolve_model("nano", "reward_model")), config, Accelerator(cpu=True))
+    return RewardModelUpdater(
+        VerifyRM.from_pretrained(resolve_model("nano", "reward_model")), config, Accelerator(cpu=True)
+    )
 
 
 def weights(u):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -98,7 +99,8 @@ def test_no_orphan_when_the_parent_is_killed():
     parent.wait()
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
-        state = open(f"/proc/{worker}/stat").read().split()[2] if os.path.exists(f"/proc/{worker}/stat") else "gone"
+        stat = Path(f"/proc/{worker}/stat")
+        state = stat.read_text().split()[2] if stat.exists() else "gone"
         if state in ("gone", "Z"):
             return
         time.sleep(0.05)

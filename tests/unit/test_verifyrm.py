@@ -22,7 +22,11 @@ from cooper_rl.verifyrm.triples import read_triples, score_stream
 def triples():
     rng = random.Random(0)
     problems = nano_problems("heldout", 12, 5)
-    rows = [(p.question, p.reference_answer, write_demonstration(p, rng) * rng.randint(0, 2)) for p in problems for _ in "12345"]
+    rows = [
+        (p.question, p.reference_answer, write_demonstration(p, rng) * rng.randint(0, 2))
+        for p in problems
+        for _ in "12345"
+    ]
     rng.shuffle(rows)
     return list(map(list, zip(*rows, strict=True)))
 
@@ -119,7 +123,12 @@ def write_triples(path, count=80):
         for right in (True, False):
             answer = problem.reference_answer if right else "99999"
             rows.append(
-                {"question": problem.question, "answer": problem.reference_answer, "completion": f"It is {answer}.", "label": right}
+                {
+                    "question": problem.question,
+                    "answer": problem.reference_answer,
+                    "completion": f"It is {answer}.",
+                    "label": right,
+                }
             )
     rng.shuffle(rows)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -41,9 +41,7 @@ class RewardModelUpdater:
             self.optimizer, lambda step: min(1.0, (step + 1) / (warmup + 1))
         )
 
-    def step(
-        self, pairs: Sequence[ContrastivePair], rehearsal: Sequence[LabelledCompletion] = ()
-    ) -> dict[str, float]:
+    def step(self, pairs: Sequence[ContrastivePair], rehearsal: Sequence[LabelledCompletion] = ()) -> dict[str, float]:
         """One update; without a valid pair on any rank nothing moves. Returns `reward_model/*` metrics.
 
         The contrastive loss only sees differences of z, so the threshold between right and wrong may drift; labelled
