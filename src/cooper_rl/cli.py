@@ -152,8 +152,7 @@ def train_rm(context: typer.Context, config: Config = None, json_: Json = False)
     from cooper_rl.verifyrm.config import RewardModelTrainConfig
 
     settings = RewardModelTrainConfig(**load_recipe(config, context.args, command="train-rm"))
-    settings.model_name_or_path = resolve_model(settings.model_name_or_path, "policy")
-    check_model_folder(settings.model_name_or_path, "model_name_or_path")
+    check_model_folder(resolve_model(settings.model_name_or_path, "policy"), "model_name_or_path")
     for path in [*settings.train_files, *settings.eval_files]:
         if not Path(path).is_file():
             raise MissingFileError(f"{path}: no such file of labelled triples")

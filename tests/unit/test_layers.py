@@ -17,7 +17,7 @@ ALLOWED = {
     "nano": {"records", "errors", "verifiers", "llm", "recipe"},
     "data": {"records", "errors", "nano"},
     "recipe": {"errors"},
-    "verifyrm": {"records", "errors"},
+    "verifyrm": {"records", "errors", "recipe"},
     "rl": {"records", "errors", "recipe", "verifiers", "llm", "data", "verifyrm"},
     "monitor": {"records", "errors"},
     "compare": {"errors", "monitor"},

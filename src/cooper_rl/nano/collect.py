@@ -23,7 +23,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from cooper_rl.llm.sample import sample
 from cooper_rl.nano.truth import is_true, stated_value
 from cooper_rl.nano.world import nano_problems
-from cooper_rl.nano.writer import near_miss
+from cooper_rl.nano.writer import near_miss, reference_value, write_demonstration
 from cooper_rl.recipe import resolve_model
 from cooper_rl.records import Problem, Verdict
 from cooper_rl.verifiers import RuleVerifier
@@ -91,6 +91,31 @@ def counterfactuals(records: Sequence[dict[str, Any]], rng: random.Random) -> li
     return made
 
 
+def statements(split: str, size: int, rng: random.Random) -> list[dict[str, Any]]:
+    """Closing statements alone, without their question, against the stated value or a near miss: cheap and short, they
+    are where a small model first learns to compare digits. A hedged statement is wrong against any reference.
+    """
+    problems = nano_problems(split, max(1, size // 4), rng.randrange(2**31))
+    made = []
+    for index in range(size):
+        problem = problems[index % len(problems)]
+        completion = write_demonstration(problem, rng, "hedged" if rng.random() < 0.1 else "direct")
+        value = reference_value(problem)
+        same = rng.random() < 0.5
+        made.append(
+            {
+                "question": "",
+                "reference": problem.reference_answer if same else near_miss(value, rng),
+                "completion": completion,
+                "correct": same and stated_value(completion) is not None,
+                "verdict": "statement",
+                "source": problem.source,
+                "problem_id": problem.problem_id,
+            }
+        )
+    return made
+
+
 def confusion_table(records: Sequence[dict[str, Any]]) -> str:
     """The rule verifier against the generators' scorers, with its precision and recall."""
     counts = Counter((r["verdict"], r["correct"]) for r in records)
@@ -110,6 +135,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--counterfactuals", action="store_true", help="add them to what is kept")
+    parser.add_argument("--statements", type=int, default=0, help="how many of them to add to what is kept")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     records = collect(resolve_model(arguments.policy, "policy"), arguments.split, arguments.size, arguments.seed)
@@ -117,7 +143,7 @@ def main() -> None:
     rng = random.Random(arguments.seed)
     added = counterfactuals(kept, rng) if arguments.counterfactuals else []
     logger.info("%s\nkept %d of %d, %d counterfactuals", confusion_table(records), len(kept), len(records), len(added))
-    kept += added
+    kept += added + statements(arguments.split, arguments.statements, rng)
     rng.shuffle(kept)
     temporary = arguments.out.with_suffix(".part")
     arguments.out.parent.mkdir(parents=True, exist_ok=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 from transformers import AutoConfig
 
+from cooper_rl.recipe import resolve_model
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.verifyrm.config import RewardModelTrainConfig
 from cooper_rl.verifyrm.evaluate import evaluate
@@ -31,7 +32,6 @@ def train_reward_model(config: RewardModelTrainConfig, progress: Progress | None
         train, heldout = triples, [t for path in config.eval_files for t in read_triples(path)]
     else:
         train, heldout = split_by_question(triples, config.heldout_fraction, config.seed)
-    check_weights(config.model_name_or_path)
     torch.manual_seed(config.seed)
     reward_model = load(config)
     folder = Path(config.output_dir)
@@ -56,11 +56,13 @@ def train_reward_model(config: RewardModelTrainConfig, progress: Progress | None
 
 def load(config: RewardModelTrainConfig) -> VerifyRM:
     """An existing VerifyRM to go on with, or a new one on a causal model's backbone."""
-    architectures = AutoConfig.from_pretrained(config.model_name_or_path).architectures or []
+    path = resolve_model(config.model_name_or_path, "policy")
+    check_weights(path)
+    architectures = AutoConfig.from_pretrained(path).architectures or []
     if any("SequenceClassification" in name for name in architectures):
-        return VerifyRM.from_pretrained(config.model_name_or_path)
+        return VerifyRM.from_pretrained(path)
     settings = VerifyRMSettings(with_reference=config.with_reference, max_tokens=config.max_tokens)
-    return VerifyRM.from_backbone(config.model_name_or_path, settings=settings, seed=config.seed)
+    return VerifyRM.from_backbone(path, settings=settings, seed=config.seed)
 
 
 def split_by_question(

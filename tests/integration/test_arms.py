@@ -1,0 +1,111 @@
+"""The arms on the nano models, a few steps each: what they share, and where they must part."""
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from cooper_rl.recipe import EMBEDDED, load_recipe
+from cooper_rl.rl.run import run_training
+
+STEPS = 3
+SMALL = {
+    "max_steps": STEPS,
+    "save_steps": STEPS,
+    "per_device_train_batch_size": 16,
+    "num_generations": 4,
+    "dataset_size": 64,
+    "heldout_dataset_size": 16,
+    "heldout_triples_size": 40,
+    "heldout_steps": STEPS,
+    "max_completion_length": 40,
+}
+
+
+def train(folder, arm, **settings):
+    words = [
+        w for k, v in {**SMALL, **settings}.items() for w in (f"--{k}", json.dumps(v) if v is not None else "null")
+    ]
+    recipe = load_recipe("recipes/quickstart.yaml", [*words, "--arm", arm, "--output_dir", str(folder)])
+    run_training(recipe)
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return {row["step"]: row for row in rows}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    root = tmp_path_factory.mktemp("arms")
+    made = {arm: (root / arm, train(root / arm, arm)) for arm in ("static", "cooper")}
+    still = {"reward_model_learning_rate": 0.0, "reward_model_weight_decay": 0.0}
+    made["still"] = (root / "still", train(root / "still", "cooper", **still))
+    return made
+
+
+def policy_of(folder):
+    return load_file(folder / f"checkpoint-{STEPS}" / "model.safetensors")
+
+
+def test_without_updates_cooper_is_static(runs):
+    static, still = runs["static"], runs["still"]
+    for step in range(1, STEPS + 1):
+        for key in ("reward", "loss", "accuracy/rule", "hacking/gap"):
+            assert still[1][step][key] == pytest.approx(static[1][step][key], abs=1e-7), (step, key)
+    ours, theirs = policy_of(still[0]), policy_of(static[0])
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+
+
+def test_with_updates_the_reward_model_moves_and_the_first_reward_does_not(runs):
+    """The rewards of a step come from the reward model before that step's update."""
+    static, cooper = runs["static"], runs["cooper"]
+    assert cooper[1][1]["reward"] == pytest.approx(static[1][1]["reward"], abs=1e-7)
+    assert cooper[1][STEPS]["reward"] != static[1][STEPS]["reward"]
+    before = load_file(EMBEDDED["reward_model"] / "model.safetensors")
+    after = load_file(cooper[0] / f"checkpoint-{STEPS}" / "reward_model" / "model.safetensors")
+    assert before.keys() == after.keys() and any(not torch.equal(before[name], after[name]) for name in before)
+
+
+def test_measurements_are_there(runs):
+    """Known fault 7: validation that returns nothing for what a reward model scored."""
+    for arm in ("static", "cooper"):
+        rows = runs[arm][1]
+        for step in (0, STEPS):
+            for key in ("eval/true_accuracy", "eval/rule_accuracy", "eval/reward_model_accuracy"):
+                assert 0 <= rows[step][key] <= 1
+        wanted = {"reward", "kl", "completions/mean_length", "accuracy/rule", "hacking/gap", "verifier/timeout_rate"}
+        wanted |= {f"time/{part}_seconds" for part in ("generate", "score", "policy")}
+        if arm == "cooper":
+            wanted |= {
+                "reward_model/loss",
+                "reward_model/margin",
+                "reward_model/pair_accuracy",
+                "reward_model/grad_norm",
+            }
+            wanted |= {"pairs/yield", "pairs/negative_reject_rate", "pairs/mined", "time/pairs_seconds"}
+        assert wanted <= rows[STEPS].keys()
+
+
+def test_every_recorded_negative_is_wrong_by_the_rule(runs):
+    from cooper_rl.verifiers import RuleVerifier
+
+    folder, _ = runs["cooper"]
+    pairs = [
+        json.loads(line) for path in sorted((folder / "pairs").glob("*")) for line in path.read_text().splitlines()
+    ]
+    assert pairs
+    with RuleVerifier(workers=1) as verifier:
+        for pair in pairs:
+            assert verifier.verify(reference=pair["reference_answer"], completion=pair["positive"]).value == "CORRECT"
+            assert verifier.verify(reference=pair["reference_answer"], completion=pair["negative"]).value != "CORRECT"
+
+
+@pytest.mark.parametrize("settings", [{"arm": "hybrid"}, {"arm": "static", "reward_threshold": 0.5}], ids=str)
+def test_other_rewards(tmp_path, settings):
+    rows = train(tmp_path, **settings)
+    records = [json.loads(line) for line in (tmp_path / "rollouts" / "step_000001.jsonl").read_text().splitlines()]
+    for record in records:
+        if settings["arm"] == "hybrid":
+            assert record["reward"] == (1.0 if record["verdict"] == "CORRECT" else record["score"])
+        else:
+            assert record["reward"] == float(record["score"] > 0.5)
+    assert len(rows) == STEPS + 1

@@ -1,0 +1,100 @@
+"""`compare` with a stand-in for `cooper train` that writes a run's files: what is run, again, on, and when one fails."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cooper_rl.compare import compare
+from cooper_rl.errors import CooperError
+
+FAKE = """
+import json, os, pathlib, sys, time
+words = sys.argv[1:]
+settings, flags = {}, [w for w in words if w == "--resume"]
+words = [w for w in words if w != "--resume"]
+while words:
+    word = words.pop(0)
+    if "=" in word:
+        key, value = word[2:].split("=", 1)
+    else:
+        key, value = word[2:], words.pop(0)
+    settings[key] = value
+folder = pathlib.Path(settings["output_dir"])
+with (folder / "calls").open("a") as calls:
+    calls.write(json.dumps([settings, flags, os.environ["OMP_NUM_THREADS"]]) + "\\n")
+arm, seed = settings["arm"], int(settings["seed"])
+(folder / "config.yaml").write_text(json.dumps({"arm": arm, "seed": seed, "max_steps": 20}))
+if (folder / "fail").exists():
+    (folder / "fail").unlink()
+    sys.exit("no luck with " + arm)
+rows = [{"step": s, "reward": s / 20, "accuracy/rule": 0.5, "eval/true_accuracy": 0.25 + s / 100} for s in range(21)]
+rows[0].pop("reward")
+(folder / "metrics.jsonl").write_text("".join(json.dumps(r) + "\\n" for r in rows))
+(folder / "finished.json").write_text("{}")
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    script = tmp_path / "fake.py"
+    script.write_text(FAKE)
+    out = tmp_path / "out"
+
+    def start(arms=("rule", "static"), seeds=(0, 1), overrides=None):
+        return compare(
+            Path("recipe.yaml"),
+            overrides or {},
+            arms=arms,
+            seeds=seeds,
+            output_dir=out,
+            jobs=2,
+            train_command=(sys.executable, str(script)),
+        )
+
+    return out, start
+
+
+def calls(folder):
+    return [json.loads(line) for line in (folder / "calls").read_text().splitlines()]
+
+
+def test_summary_table_and_report(run, capsys):
+    out, start = run
+    summary = start(overrides={"negative_sources": {"mined": 2}, "max_steps": 20})
+    assert summary == json.loads((out / "summary.json").read_text())
+    assert summary["base"]["true_accuracy"] == pytest.approx(0.25)
+    entry = summary["arms"]["static"][1]
+    assert entry["seed"] == 1 and entry["true_accuracy"] == {"peak": 0.45, "end": 0.45}
+    assert entry["reward"]["start"] == pytest.approx(0.075) and entry["reward"]["end"] == pytest.approx(0.975)
+    assert entry["reward_model_accuracy"] == {"start": None, "min": None, "end": None}
+    assert (out / "report.html").is_file()
+    shown = capsys.readouterr().out
+    assert "static" in shown and "base policy: true accuracy 0.250" in shown
+    settings, flags, threads = calls(out / "rule-seed1")[0]
+    assert flags == [] and threads == "1" and settings["seed"] == "1" and settings["config"] == "recipe.yaml"
+    assert yaml.safe_load(settings["negative_sources"]) == {"mined": 2}
+
+
+def test_a_failed_run_leaves_the_others_and_is_resumed(run):
+    out, start = run
+    (out / "static-seed0").mkdir(parents=True)
+    (out / "static-seed0" / "fail").touch()
+    with pytest.raises(CooperError, match=r"static seed 0 failed; .*train\.log ends: no luck with static"):
+        start()
+    assert set(json.loads((out / "summary.json").read_text())["arms"]) == {"rule", "static"}
+    start()
+    assert [flags for _, flags, _ in calls(out / "static-seed0")] == [[], ["--resume"]]
+    assert len(calls(out / "rule-seed0")) == 1  # finished before, not run again
+
+
+def test_the_same_problems_in_each_arm(run):
+    out, start = run
+    start(overrides={"dataset_seed": 3})
+    sent = [calls(out / f"{arm}-seed0")[0][0] for arm in ("rule", "static")]
+    for settings in sent:
+        for key in ("arm", "output_dir"):
+            settings.pop(key)
+    assert sent[0] == sent[1] and sent[0]["dataset_seed"] == "3"

@@ -1,0 +1,81 @@
+"""Problems from files, names and generators; complaints name file, record and field."""
+
+import json
+
+import pytest
+
+from cooper_rl.data import load_problems
+from cooper_rl.errors import BackendError, BadInputError, MissingFileError
+
+
+def write(path, *records):
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return str(path)
+
+
+def test_local_files_of_each_kind_give_the_same_problems(tmp_path):
+    import pyarrow
+    import pyarrow.parquet
+
+    rows = [{"question": "1 + 1?", "answer": "2"}, {"question": "2 + 2?", "answer": "4"}]
+    jsonl = write(tmp_path / "a.jsonl", *rows)
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "a.parquet")
+    for name in (jsonl, str(tmp_path / "a.json"), str(tmp_path / "a.parquet")):
+        assert [(p.question, p.reference_answer) for p in load_problems(name)] == [("1 + 1?", "2"), ("2 + 2?", "4")]
+
+
+def test_a_size_is_a_seeded_draw(tmp_path):
+    name = write(tmp_path / "a.jsonl", *({"question": f"{i}?", "answer": i} for i in range(50)))
+    first = [p.question for p in load_problems(name, size=10, seed=1)]
+    assert first == [p.question for p in load_problems(name, size=10, seed=1)] and len(set(first)) == 10
+    assert first != [p.question for p in load_problems(name, size=10, seed=2)]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"question": "1?", "answer": "1"}\n{"question": "2?"}\n', "a.jsonl:2: none of the fields reference_answer"),
+        ('{"answer": "1"}\n', "a.jsonl:1: none of the fields question"),
+        ('{"question": "1?", "answer": {}}\n', "a.jsonl:1: question must be text"),
+        ("{\n", "a.jsonl:1: not JSON"),
+        ("[1]\n", "a.jsonl:1: not an object"),
+        ("", "no problem with an answer"),
+    ],
+)
+def test_a_bad_file_is_named_with_its_line(tmp_path, content, message):
+    (tmp_path / "a.jsonl").write_text(content)
+    with pytest.raises(BadInputError, match=message):
+        load_problems(str(tmp_path / "a.jsonl"))
+
+
+def test_local_copies_of_public_sets(tmp_path, monkeypatch):
+    monkeypatch.setenv("COOPER_DATA_DIR", str(tmp_path))
+    (tmp_path / "problems").mkdir()
+    write(
+        tmp_path / "problems" / "gsm8k_train.jsonl",
+        {"question": "Q", "answer": "He has 2 * 600 = <<2*600=1200>>1,200 eggs.\n#### 1,200"},
+    )
+    (problem,) = load_problems("gsm8k")
+    assert (problem.question, problem.reference_answer) == ("Q", "1200")
+    assert problem.metadata["worked_solution"] == "He has 2 * 600 = 1,200 eggs."
+    with pytest.raises(BadInputError, match="svamp has no split 'train'"):
+        load_problems("svamp")
+    with pytest.raises(BackendError, match="put problems/math_train12000.jsonl into"):
+        load_problems("math")
+
+
+def test_generated_sets():
+    assert [p.question for p in load_problems("reasoning_gym:chain_sum", size=5)] == [
+        p.question for p in load_problems("reasoning_gym:chain_sum", size=5)
+    ]
+    assert len(load_problems("nano", split="heldout", size=7)) == 7
+
+
+def test_unknown_names():
+    with pytest.raises(BadInputError, match="no such task"):
+        load_problems("reasoning_gym:nonsense", size=2)
+    with pytest.raises(BadInputError, match="no data set 'gsm9k'"):
+        load_problems("gsm9k")
+    with pytest.raises(MissingFileError, match=r"none\.jsonl"):
+        load_problems("none.jsonl")

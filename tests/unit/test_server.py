@@ -1,0 +1,166 @@
+"""The client of OpenAI-compatible servers, against a real HTTP server that can be told to misbehave."""
+
+import asyncio
+import json
+import socket
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from cooper_rl.llm import OpenAIServer
+from cooper_rl.rl.assistant import Assistant
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, behave):
+        self.behave = behave
+        self.requests, self.headers, self.busy, self.most_busy = [], [], 0, 0
+        self.lock = threading.Lock()
+        super().__init__(("127.0.0.1", 0), Handler)
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        server = self.server
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with server.lock:
+            server.requests.append((self.path, body))
+            server.headers.append(dict(self.headers))
+            server.busy += 1
+            server.most_busy = max(server.most_busy, server.busy)
+        try:
+            status, answer = server.behave(body, len(server.requests))
+        finally:
+            with server.lock:
+                server.busy -= 1
+        data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_):
+        pass
+
+
+def said(text):
+    return {"choices": [{"message": {"role": "assistant", "content": text}}]}
+
+
+def echo(body, _):
+    return 200, said(body["messages"][-1]["content"].upper())
+
+
+@pytest.fixture
+def serve():
+    servers = []
+
+    def start(behave):
+        server = Server(behave)
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        servers.append(server)
+        return server
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def ask(server, *texts, **settings):
+    client = OpenAIServer(server if isinstance(server, str) else server.url, "m", backoff_seconds=0.01, **settings)
+    prompts = [[{"role": "user", "content": text}] for text in texts]
+    return client.generate_or_none(prompts, max_new_tokens=5, temperature=0.5, seed=3)
+
+
+def test_answers_come_in_order_with_the_settings_sent(serve):
+    def slower_first(body, _):
+        time.sleep(0.1 if body["messages"][0]["content"] == "a" else 0)
+        return echo(body, _)
+
+    server = serve(slower_first)
+    assert ask(server, "a", "b", "c") == ["A", "B", "C"]
+    path, body = next(r for r in server.requests if r[1]["messages"][0]["content"] == "b")
+    assert path == "/v1/chat/completions"
+    assert (body["model"], body["max_tokens"], body["temperature"], body["seed"]) == ("m", 5, 0.5, 4)
+
+
+def test_no_more_requests_at_once_than_allowed(serve):
+    def slow(body, _):
+        time.sleep(0.03)
+        return echo(body, _)
+
+    server = serve(slow)
+    assert ask(server, *"abcdefghijkl", concurrency=3) == list("ABCDEFGHIJKL")
+    assert server.most_busy == 3
+
+
+def test_an_overloaded_server_is_asked_again(serve):
+    server = serve(lambda body, count: (503, {}) if count < 3 else echo(body, count))
+    assert ask(server, "a") == ["A"] and len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"<html>", {"choices": []}, {"error": "x"}, said(None), [1]],
+    ids=["html", "none", "error", "null", "list"],
+)
+def test_garbage_is_none_for_its_prompt_alone(serve, answer):
+    server = serve(lambda body, count: (200, answer) if body["messages"][0]["content"] == "b" else echo(body, count))
+    assert ask(server, "a", "b", "c", retries=1) == ["A", None, "C"]
+    assert len(server.requests) == 4  # "b" twice
+
+
+def test_a_refusal_is_not_repeated(serve):
+    server = serve(lambda body, count: (400, {"error": "bad"}))
+    assert ask(server, "a") == [None] and len(server.requests) == 1
+
+
+def test_a_hanging_server_and_one_that_is_gone(serve):
+    def hang(body, count):
+        time.sleep(1)
+        return echo(body, count)
+
+    started = time.monotonic()
+    assert ask(serve(hang), "a", timeout_seconds=0.1, retries=1) == [None]
+    assert time.monotonic() - started < 1
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    assert ask(f"http://127.0.0.1:{port}/v1", "a", retries=1) == [None]
+
+
+def test_the_key_comes_from_the_environment_and_is_not_logged(serve, monkeypatch, caplog):
+    monkeypatch.setenv("MY_KEY", "s3cret")
+    server = serve(lambda body, count: (400, {}))
+    caplog.set_level("DEBUG")
+    ask(server, "a", api_key_env="MY_KEY")
+    assert server.headers[0]["Authorization"] == "Bearer s3cret" and "s3cret" not in caplog.text
+    ask(server, "a", api_key_env="NOT_SET")
+    assert "Authorization" not in server.headers[1]
+
+
+def test_inside_a_running_event_loop(serve):
+    server = serve(echo)
+
+    async def main():
+        return ask(server, "a")
+
+    assert asyncio.run(main()) == ["A"]
+
+
+def test_the_assistant_asks_it_for_wrong_rewrites(serve):
+    server = serve(echo)
+    client = OpenAIServer(server.url, "m")
+    rewrite = Assistant(client, max_new_tokens=7, seed=0)
+    (answer,) = rewrite([("What is 2 + 2?", "It is 4.")], 1)
+    assert "IT IS 4." in answer and "WHAT IS 2 + 2?" in answer
+    assert server.requests[0][1]["max_tokens"] == 7
