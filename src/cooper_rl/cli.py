@@ -148,14 +148,14 @@ def train_rm(context: typer.Context, config: Config = None, json_: Json = False)
     """
     import json
 
-    from cooper_rl.recipe import check_model_folder, load_recipe, resolve_model
+    from cooper_rl.recipe import check_model_folder, load_recipe, local_file, resolve_model
     from cooper_rl.verifyrm.config import RewardModelTrainConfig
 
     settings = RewardModelTrainConfig(**load_recipe(config, context.args, command="train-rm"))
     check_model_folder(resolve_model(settings.model_name_or_path, "policy"), "model_name_or_path")
     for path in [*settings.train_files, *settings.eval_files]:
-        if not Path(path).is_file():
-            raise MissingFileError(f"{path}: no such file of labelled triples")
+        if not local_file(path):
+            raise MissingFileError(f"{path}: no such file of labelled triples, here or in COOPER_DATA_DIR")
     from cooper_rl.verifyrm.train import train_reward_model
 
     with bar("train-rm") as progress:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import difflib
 import importlib.util
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
@@ -142,6 +143,14 @@ def resolve_model(name: str, part: str) -> str:
     return str(EMBEDDED[part]) if name == "nano" else name
 
 
+def local_file(name: str) -> Path | None:
+    """The file of this name here or, if it is not here, in COOPER_DATA_DIR; None if it is in neither."""
+    places = [Path(name)]
+    if os.environ.get("COOPER_DATA_DIR"):
+        places.append(Path(os.environ["COOPER_DATA_DIR"]) / name)
+    return next((path for path in places if path.is_file()), None)
+
+
 def looks_local(name: str) -> bool:
     """A path rather than a hub id."""
     return name.startswith(("/", ".", "~")) or name.count("/") != 1
@@ -188,9 +197,10 @@ def check_train_recipe(recipe: Mapping[str, Any], *, resume: bool = False) -> No
     for key in ("dataset_name", "heldout_dataset_name", "heldout_triples", "rehearsal_triples"):
         value = recipe.get(key)
         if value and str(value).endswith((".jsonl", ".json", ".parquet", ".gz")):
-            if not Path(value).is_file():
-                raise MissingFileError(f"{key}: {value}: no such file")
-            if Path(value).stat().st_size == 0:
+            path = local_file(str(value))
+            if path is None:
+                raise MissingFileError(f"{key}: {value}: no such file, here or in COOPER_DATA_DIR")
+            if path.stat().st_size == 0:
                 raise BadInputError(f"{key}: {value}: the file is empty")
     check_output_dir(recipe, resume=resume)
 

@@ -1,4 +1,4 @@
-"""`compare` with a stand-in for `cooper train` that writes a run's files: what is run, again, on, and when one fails."""
+"""`compare` with a stand-in for `cooper train` that writes a run's files: what is run, again, on; one that fails."""
 
 import json
 import sys

@@ -61,7 +61,7 @@ def test_local_copies_of_public_sets(tmp_path, monkeypatch):
     assert problem.metadata["worked_solution"] == "He has 2 * 600 = 1,200 eggs."
     with pytest.raises(BadInputError, match="svamp has no split 'train'"):
         load_problems("svamp")
-    with pytest.raises(BackendError, match="put problems/math_train12000.jsonl into"):
+    with pytest.raises(BackendError, match=r"put problems/math_train12000\.jsonl"):
         load_problems("math")
 
 

@@ -15,7 +15,7 @@ ALLOWED = {
     "verifiers": {"records", "errors"},
     "llm": {"records", "errors"},
     "nano": {"records", "errors", "verifiers", "llm", "recipe"},
-    "data": {"records", "errors", "nano"},
+    "data": {"records", "errors", "nano", "recipe"},
     "recipe": {"errors"},
     "verifyrm": {"records", "errors", "recipe"},
     "rl": {"records", "errors", "recipe", "verifiers", "llm", "data", "verifyrm"},

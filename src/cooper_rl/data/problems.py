@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable
-from pathlib import Path
 
 from cooper_rl.data import reasoning_gym_tasks
 from cooper_rl.data.files import read_problem_file
@@ -13,6 +12,7 @@ from cooper_rl.data.public import PUBLIC, load_public
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.nano.truth import is_true
 from cooper_rl.nano.world import nano_problems
+from cooper_rl.recipe import local_file
 from cooper_rl.records import Problem
 
 logger = logging.getLogger(__name__)
@@ -34,9 +34,10 @@ def load_problems(name: str, *, split: str = "train", size: int | None = None, s
     if name.startswith("reasoning_gym:"):
         return reasoning_gym_tasks.load(name.removeprefix("reasoning_gym:"), size or 1000, seed)
     if name.endswith(SUFFIXES):
-        if not Path(name).is_file():
-            raise MissingFileError(f"{name}: no such file")
-        problems = read_problem_file(Path(name))
+        path = local_file(name)
+        if path is None:
+            raise MissingFileError(f"{name}: no such file, here or in COOPER_DATA_DIR")
+        problems = read_problem_file(path)
     elif name in PUBLIC or name.count("/") == 1:
         problems = load_public(name, split)
     else:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.recipe import local_file
 from cooper_rl.records import LabelledCompletion
 
 if TYPE_CHECKING:
@@ -44,14 +45,15 @@ def text_field(record: dict[str, Any], names: tuple[str, ...], place: str) -> st
 
 
 def read_triples(path: str | Path) -> list[LabelledCompletion]:
-    """Labelled triples of a .jsonl or .jsonl.gz file.
+    """Labelled triples of a .jsonl or .jsonl.gz file, here or in COOPER_DATA_DIR.
 
     Raises:
         MissingFileError, BadInputError: no such file; a bad record (file:line and field); no record at all.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise MissingFileError(f"{path}: no such file of labelled triples")
+    found = local_file(str(path))
+    if found is None:
+        raise MissingFileError(f"{path}: no such file of labelled triples, here or in COOPER_DATA_DIR")
+    path = found
     triples = []
     with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
         for place, record in records(lines, str(path)):
