@@ -70,11 +70,13 @@ def load_recipe(path: str | Path | None, overrides: Sequence[str] = (), *, comma
                 hint = f"; did you mean {near[0]!r}?" if near else ""
                 raise BadInputError(f"{source}: unknown key {key!r}{hint}")
         recipe = {**recipe, **keys}
-    return {key: as_number(value) for key, value in recipe.items()}
+    return {key: plain_value(key, value) for key, value in recipe.items()}
 
 
-def as_number(value: Any) -> Any:
-    """YAML 1.1 reads 1e-5 as text: it is a number here."""
+def plain_value(key: str, value: Any) -> Any:
+    """YAML 1.1 reads 1e-5 as text and `save_strategy: no` as false: a number and the word here."""
+    if value is False and key.endswith("_strategy"):
+        return "no"
     if isinstance(value, str) and value[:1] in "+-.0123456789" and value[:1]:
         try:
             return float(value)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.recipe import as_number, check_train_recipe, known_keys, load_recipe, parse_overrides
+from cooper_rl.recipe import check_train_recipe, known_keys, load_recipe, parse_overrides, plain_value
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
 REWARD_MODEL = {"nano-reward-model", "smollm2-135m-reward-model"}
@@ -65,7 +65,9 @@ def test_overrides():
         "beta": -0.5,
         "negative_sources": {"mined": 3, "perturb": 1},
     }
-    assert as_number(overrides["learning_rate"]) == 1e-5 and as_number("nano") == "nano"
+    assert plain_value("learning_rate", overrides["learning_rate"]) == 1e-5
+    assert plain_value("model_name_or_path", "nano") == "nano" and plain_value("bf16", False) is False
+    assert load_recipe(None, ["--save_strategy", "no"]) == {"save_strategy": "no"}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
-"""Labelled triples for the nano VerifyRM: completions of the nano policy, labelled by rule and by the generator.
+"""Held-out triples for the nano VerifyRM: completions of the nano policy, labelled by rule and by the generator.
 
-`python -m cooper_rl.nano.collect --policy models/nano-policy --split train --size 30000 --out FILE` writes them. The
+`python -m cooper_rl.nano.collect --split reward_model_heldout --size 3000 --out FILE` writes them. The
 generator's own scorer plays the judge: it is independent of the rule. A triple is kept where the two agree, and where
 the rule cannot tell (UNPARSEABLE) the judge alone decides.
 """
@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import random
-import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,16 +20,14 @@ from typing import Any
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from cooper_rl.llm.sample import sample
-from cooper_rl.nano.truth import is_true, stated_value
+from cooper_rl.nano.truth import is_true
 from cooper_rl.nano.world import nano_problems
-from cooper_rl.nano.writer import near_miss, reference_value, write_demonstration
 from cooper_rl.recipe import resolve_model
 from cooper_rl.records import Problem, Verdict
 from cooper_rl.verifiers import RuleVerifier
 
 logger = logging.getLogger(__name__)
 MAX_NEW_TOKENS = 72
-_DECIMAL = re.compile(r"-?\d{1,9}(\.\d{1,3})?")
 
 
 def collect(policy: str, split: str, size: int, seed: int, temperature: float = 1.0) -> list[dict[str, Any]]:
@@ -77,45 +74,6 @@ def agreed(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def counterfactuals(records: Sequence[dict[str, Any]], rng: random.Random) -> list[dict[str, Any]]:
-    """The same completions against another reference answer: a wrong completion is right against what it states, a
-    right one is wrong against a near miss. They teach comparing with the reference, not guessing from the completion.
-    """
-    made = []
-    for each in records:
-        value = stated_value(each["completion"])
-        if value is None or not _DECIMAL.fullmatch(value):
-            continue
-        reference = near_miss(value, rng) if each["correct"] else value
-        made.append({**each, "reference": reference, "correct": not each["correct"], "verdict": "counterfactual"})
-    return made
-
-
-def statements(split: str, size: int, rng: random.Random) -> list[dict[str, Any]]:
-    """Closing statements alone, without their question, against the stated value or a near miss: cheap and short, they
-    are where a small model first learns to compare digits. A hedged statement is wrong against any reference.
-    """
-    problems = nano_problems(split, max(1, size // 4), rng.randrange(2**31))
-    made = []
-    for index in range(size):
-        problem = problems[index % len(problems)]
-        completion = write_demonstration(problem, rng, "hedged" if rng.random() < 0.1 else "direct")
-        value = reference_value(problem)
-        same = rng.random() < 0.5
-        made.append(
-            {
-                "question": "",
-                "reference": problem.reference_answer if same else near_miss(value, rng),
-                "completion": completion,
-                "correct": same and stated_value(completion) is not None,
-                "verdict": "statement",
-                "source": problem.source,
-                "problem_id": problem.problem_id,
-            }
-        )
-    return made
-
-
 def confusion_table(records: Sequence[dict[str, Any]]) -> str:
     """The rule verifier against the generators' scorers, with its precision and recall."""
     counts = Counter((r["verdict"], r["correct"]) for r in records)
@@ -134,21 +92,16 @@ def main() -> None:
     parser.add_argument("--size", type=int, required=True)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--counterfactuals", action="store_true", help="add them to what is kept")
-    parser.add_argument("--statements", type=int, default=0, help="how many of them to add to what is kept")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     records = collect(resolve_model(arguments.policy, "policy"), arguments.split, arguments.size, arguments.seed)
     kept = agreed(records)
-    rng = random.Random(arguments.seed)
-    added = counterfactuals(kept, rng) if arguments.counterfactuals else []
-    logger.info("%s\nkept %d of %d, %d counterfactuals", confusion_table(records), len(kept), len(records), len(added))
-    kept += added + statements(arguments.split, arguments.statements, rng)
-    rng.shuffle(kept)
+    random.Random(arguments.seed).shuffle(kept)
     temporary = arguments.out.with_suffix(".part")
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     temporary.write_text("".join(json.dumps(r) + "\n" for r in kept))
     os.replace(temporary, arguments.out)
+    logger.info("%s\nkept %d of %d", confusion_table(records), len(kept), len(records))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_token
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from cooper_rl.nano.world import nano_problems
-from cooper_rl.nano.writer import write_demonstration
+from cooper_rl.nano.writer import FORMS, WAYS, write_demonstration
 
 logger = logging.getLogger(__name__)
 IGNORED = -100
@@ -203,6 +203,37 @@ def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, config: Pr
     digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
     settings = {key: value for key, value in asdict(config).items() if key != "output_dir"}
     (folder / "recipe.json").write_text(json.dumps({"recipe": settings, "sha256": digest}, indent=2) + "\n")
+    (folder / "README.md").write_text(model_card(config, sum(p.numel() for p in model.parameters())))
+
+
+def model_card(config: PretrainConfig, parameters: int) -> str:
+    """The README.md of the model folder."""
+    ways = ", ".join(f"{way} {share:.0%}" for way, share in WAYS.items())
+    return f"""---
+library_name: transformers
+pipeline_tag: text-generation
+tags: [cooper, reasoning-gym]
+---
+# The nano policy
+
+A Llama of {parameters:,} parameters ({config.layers} layers, hidden size {config.hidden_size}, vocabulary
+{config.vocabulary}, float32), trained from nothing, seed {config.seed}:
+`python -m cooper_rl.nano.pretrain --config recipes/nano-policy.yaml`. It exists so that reinforcement learning can be
+watched on a CPU within minutes.
+
+## Input
+`<|user|>question<|assistant|>completion<|end|>`, by the tokenizer's chat template. Numbers are read digit by digit.
+
+## Data
+{config.demonstrations:,} demonstrations on {config.problems:,} problems of reasoning-gym's generators
+(`gsm_symbolic`, `chain_sum`, `decimal_chain_sum`, `products`). The first {config.steps_only:.0%} are worked solutions;
+the rest mix ways of answering ({ways})
+and {len(FORMS)} forms of stating the answer.
+
+## Limits
+It knows these four tasks in small numbers and nothing else. It is often wrong on purpose: it guesses, skips steps and
+hedges, so that there is something to select. Its accuracy is in docs/results.md.
+"""
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ import torch
 import yaml
 
 from cooper_rl.data import load_problems, truth_of
+from cooper_rl.errors import BadInputError
 from cooper_rl.llm import OpenAIServer
 from cooper_rl.recipe import EMBEDDED, TrainRecipe, resolve_model
 from cooper_rl.rl import run_files
@@ -32,7 +33,12 @@ def run_training(recipe: dict[str, Any], *, resume: bool = False) -> None:
     """Trains as the recipe says; with `resume`, goes on from the last complete checkpoint or from the start."""
     names = {field.name for field in dataclasses.fields(TrainRecipe)}
     settings = TrainRecipe(**{key: value for key, value in recipe.items() if key in names})
-    config = CooperConfig(**{key: value for key, value in recipe.items() if key not in names})
+    try:
+        config = CooperConfig(**{key: value for key, value in recipe.items() if key not in names})
+    except BadInputError:
+        raise
+    except (ValueError, TypeError) as error:
+        raise BadInputError(f"settings: {' '.join(str(error).split())}") from error
     trainer = build_trainer(settings, config)
     checkpoint = run_files.last_checkpoint(config.output_dir) if resume else None
     if trainer.accelerator.is_main_process:
