@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cooper_rl.nano.truth import is_true, stated_value
+from cooper_rl.nano.triples import written_triples
+from cooper_rl.nano.truth import canonical, is_true, stated_value
 from cooper_rl.nano.world import SPLITS, nano_problems, split_of
-from cooper_rl.nano.writer import FORMS, near_miss, reference_value, state_answer
+from cooper_rl.nano.writer import FORMS, WAYS, near_miss, reference_value, state_answer, write_demonstration
 from cooper_rl.recipe import EMBEDDED
+from cooper_rl.records import Verdict
+from cooper_rl.verifiers import RuleVerifier
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 
@@ -52,3 +55,25 @@ def test_truth_refuses_hedges_and_nonsense():
     for text in ("The answer is 3 or 4.", r"\boxed{3} or \boxed{4}", "", "The answer is minus almonds.", "3"):
         assert stated_value(text) is None
     assert stated_value("The answer is 3/0.") == "undefined" == stated_value("The answer is 6.1/1.")
+
+
+def test_ways_that_name_several_answers_are_wrong_for_truth_and_rule():
+    rng = random.Random(0)
+    problems = nano_problems("train", 60, 1)
+    assert {"hedged", "doubting"} < set(WAYS)
+    texts = [write_demonstration(p, rng, way) for p in problems for way in ("hedged", "doubting")]
+    references = [p.reference_answer for p in problems for _ in range(2)]
+    with RuleVerifier(workers=1) as verifier:
+        assert set(verifier.verify_many(references, texts)) == {Verdict.INCORRECT}
+    assert not any(is_true(p, text) for p, text in zip([p for p in problems for _ in range(2)], texts, strict=True))
+
+
+def test_the_label_of_a_written_triple_is_whether_statement_and_reference_agree():
+    triples = written_triples("train", 400, 5)
+    for triple in triples:
+        agree = canonical(triple["reference"]) == stated_value(triple["completion"])
+        assert agree == triple["correct"], triple
+    assert 0.4 < sum(t["correct"] for t in triples) / 400 < 0.6
+    assert 0.3 < sum(not t["question"] for t in triples) / 400 < 0.6
+    assert triples == written_triples("train", 400, 5)
+    assert all(split_of(t["question"]) == "train" for t in triples if t["question"])

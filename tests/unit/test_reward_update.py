@@ -6,7 +6,7 @@ from accelerate import Accelerator
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.recipe import resolve_model
-from cooper_rl.records import ContrastivePair
+from cooper_rl.records import ContrastivePair, LabelledCompletion
 from cooper_rl.rl.config import CooperConfig
 from cooper_rl.rl.reward_update import RewardModelUpdater
 from cooper_rl.verifyrm import VerifyRM
@@ -52,6 +52,20 @@ def test_without_a_valid_pair_nothing_moves():
     u = updater(reward_model_weight_decay=0.5)
     before = weights(u).clone()
     assert u.step([]) == {} and torch.equal(weights(u), before)
+
+
+def test_rehearsal_alone_is_not_a_step_and_beside_pairs_it_holds_the_labels():
+    triples = [
+        LabelledCompletion(p.question, p.reference_answer, text, label, "", "")
+        for p in PAIRS
+        for text, label in ((p.positive, True), (p.negative, False))
+    ]
+    u = updater(reward_model_learning_rate=3e-4)
+    assert u.step([], triples) == {}
+    first = u.step(PAIRS, triples)["reward_model/rehearsal_loss"]
+    for _ in range(15):
+        last = u.step(PAIRS, triples)["reward_model/rehearsal_loss"]
+    assert last < first
 
 
 def test_saved_and_restored_it_goes_on_alike(tmp_path):

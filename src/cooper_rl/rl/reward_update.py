@@ -50,17 +50,9 @@ class RewardModelUpdater:
         count = self.accelerator.reduce(torch.tensor(float(len(pairs)), device=self.accelerator.device), "sum").item()
         if not count:
             return {}
-        metrics: dict[str, float] = {}
-        if pairs:
-            logits = self._logits(pairs)
-            valid_N = torch.ones(len(pairs), dtype=torch.bool, device=logits.device)
-            loss, metrics = contrastive_loss(logits[: len(pairs)], logits[len(pairs) :], valid_N)
-            (loss * (len(pairs) / count)).backward()
-        if rehearsal:
-            labels_B = torch.tensor([t.correct for t in rehearsal], device=self.accelerator.device)
-            loss, rehearsed = bce_loss(self._rehearsal_logits(rehearsal), labels_B)
-            (loss / self.accelerator.num_processes).backward()
-            metrics["rehearsal_loss"] = rehearsed["loss"]
+        loss, metrics = self._loss(pairs, rehearsal, count)
+        if loss is not None:
+            loss.backward()
         if self.accelerator.num_processes > 1:
             for parameter in self.parameters:
                 if parameter.grad is None:
@@ -73,20 +65,30 @@ class RewardModelUpdater:
         metrics["grad_norm"] = norm.item()
         return {f"reward_model/{name}": value for name, value in metrics.items()}
 
-    def _logits(self, pairs: Sequence[ContrastivePair]) -> torch.Tensor:
-        """z of all positives, then of all negatives, shape (2N,); dropout off, so that it is the score's z."""
+    def _loss(
+        self, pairs: Sequence[ContrastivePair], rehearsal: Sequence[LabelledCompletion], count: float
+    ) -> tuple[torch.Tensor | None, dict[str, float]]:
+        """This rank's share of the loss, from one forward pass; dropout off, so that z is the score's z."""
+        triples = [(p.question, p.reference_answer, p.positive) for p in pairs]
+        triples += [(p.question, p.reference_answer, p.negative) for p in pairs]
+        triples += [(t.question, t.reference_answer, t.completion) for t in rehearsal]
+        if not triples:
+            return None, {}
         self.reward_model.model.eval()
-        questions = [p.question for p in pairs] * 2
-        references = [p.reference_answer for p in pairs] * 2
-        return self.reward_model.logits(
-            questions, references, [p.positive for p in pairs] + [p.negative for p in pairs]
-        )
-
-    def _rehearsal_logits(self, triples: Sequence[LabelledCompletion]) -> torch.Tensor:
-        """z of labelled triples, shape (B,)."""
-        return self.reward_model.logits(
-            [t.question for t in triples], [t.reference_answer for t in triples], [t.completion for t in triples]
-        )
+        logits = self.reward_model.logits(*map(list, zip(*triples, strict=True)))
+        positive_N, negative_N, rehearsal_B = logits.split([len(pairs), len(pairs), len(rehearsal)])
+        loss = logits.sum() * 0.0
+        metrics: dict[str, float] = {}
+        if pairs:
+            valid_N = torch.ones(len(pairs), dtype=torch.bool, device=logits.device)
+            contrastive, metrics = contrastive_loss(positive_N, negative_N, valid_N)
+            loss = loss + contrastive * (len(pairs) / count)
+        if rehearsal:
+            labels_B = torch.tensor([t.correct for t in rehearsal], device=logits.device)
+            bce, rehearsed = bce_loss(rehearsal_B, labels_B)
+            loss = loss + bce / self.accelerator.num_processes
+            metrics["rehearsal_loss"] = rehearsed["loss"]
+        return loss, metrics
 
     def save(self, folder: Path) -> None:
         """The reward model with the optimiser's and the scheduler's state in `folder`."""
