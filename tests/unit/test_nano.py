@@ -11,7 +11,7 @@ import yaml
 from cooper_rl.nano.triples import written_triples
 from cooper_rl.nano.truth import canonical, is_true, stated_value
 from cooper_rl.nano.world import SPLITS, nano_problems, split_of
-from cooper_rl.nano.writer import FORMS, WAYS, near_miss, reference_value, state_answer, write_demonstration
+from cooper_rl.nano.writer import FORMS, near_miss, reference_value, state_answer, write_demonstration
 from cooper_rl.recipe import EMBEDDED
 from cooper_rl.records import Verdict
 from cooper_rl.verifiers import RuleVerifier
@@ -57,15 +57,13 @@ def test_truth_refuses_hedges_and_nonsense():
     assert stated_value("The answer is 3/0.") == "undefined" == stated_value("The answer is 6.1/1.")
 
 
-def test_ways_that_name_several_answers_are_wrong_for_truth_and_rule():
+def test_a_completion_that_names_several_answers_is_wrong_for_truth_and_rule():
     rng = random.Random(0)
     problems = nano_problems("train", 60, 1)
-    assert {"hedged", "doubting"} < set(WAYS)
-    texts = [write_demonstration(p, rng, way) for p in problems for way in ("hedged", "doubting")]
-    references = [p.reference_answer for p in problems for _ in range(2)]
+    texts = [write_demonstration(p, rng, "hedged") for p in problems]
     with RuleVerifier(workers=1) as verifier:
-        assert set(verifier.verify_many(references, texts)) == {Verdict.INCORRECT}
-    assert not any(is_true(p, text) for p, text in zip([p for p in problems for _ in range(2)], texts, strict=True))
+        assert set(verifier.verify_many([p.reference_answer for p in problems], texts)) == {Verdict.INCORRECT}
+    assert not any(is_true(p, text) for p, text in zip(problems, texts, strict=True))
 
 
 def test_the_label_of_a_written_triple_is_whether_statement_and_reference_agree():

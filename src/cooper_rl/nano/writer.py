@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from cooper_rl.records import Problem
 
-WAYS = {"steps": 0.30, "last_step": 0.16, "direct": 0.28, "hedged": 0.14, "doubting": 0.12}
+WAYS = {"steps": 0.30, "last_step": 0.20, "direct": 0.30, "hedged": 0.20}
 FORMS = {
     "boxed": 0.18,
     "plain": 0.16,
@@ -105,12 +105,6 @@ def write_demonstration(problem: Problem, rng: random.Random, way: str | None = 
         return f"{steps[-1]} {statement}"
     if way == "direct":
         return statement
-    hedge = state_several(value, rng)
-    return " ".join([*steps, hedge]) if way == "doubting" else hedge
-
-
-def state_several(value: str, rng: random.Random) -> str:
-    """A closing statement that names the value and another one, in either order."""
     options = [value, near_miss(value, rng)]
     rng.shuffle(options)
     return rng.choice(
