@@ -12,7 +12,7 @@ from typing import Any
 
 from cooper_rl.monitor.curves import ARM_ORDER, COLOURS, figure
 from cooper_rl.monitor.runs import Run, read_jsonl, read_run
-from cooper_rl.monitor.summary import sentence, summarize, table
+from cooper_rl.monitor.summary import run_table, sentence, summarize, table
 
 CURVES = (
     ("reward", "Mean reward", "what the policy is paid"),
@@ -57,6 +57,7 @@ def write_report(folders: Sequence[Path], out: Path) -> Path:
         f"{escape(', '.join(sorted({str(run.seed) for run in runs})))}</p>",
         f'<p class="lead">{escape(sentence(summary))}</p>',
         html_table(table(summary)),
+        f"<details><summary>Each run</summary>{html_table(run_table(summary))}</details>",
         "<h2>Over the steps</h2>",
         legend(arms),
         '<div class="grid">',

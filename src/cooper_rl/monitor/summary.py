@@ -73,10 +73,22 @@ COLUMNS: tuple[tuple[str, tuple[str, ...]], ...] = (
 def table(summary: dict[str, Any]) -> list[list[str]]:
     """Header and rows, an arm each, means over seeds."""
     rows = [["arm", "seeds", *(title for title, _ in COLUMNS)]]
-    for arm, entries in summary["arms"].items():
-        figures = [mean_of(entries, *keys) for _, keys in COLUMNS]
-        rows.append([arm, str(len(entries)), *("-" if f is None else f"{f:.3f}" for f in figures)])
+    rows += [[arm, str(len(entries)), *figures(entries)] for arm, entries in summary["arms"].items()]
     return rows
+
+
+def run_table(summary: dict[str, Any]) -> list[list[str]]:
+    """Header and rows, a run each."""
+    rows = [["arm", "seed", *(title for title, _ in COLUMNS)]]
+    for arm, entries in summary["arms"].items():
+        rows += [[arm, str(entry["seed"]), *figures([entry])] for entry in entries]
+    return rows
+
+
+def figures(entries: Sequence[dict[str, Any]]) -> list[str]:
+    """The columns' means over runs as text."""
+    means = [mean_of(entries, *keys) for _, keys in COLUMNS]
+    return ["-" if mean is None else f"{mean:.3f}" for mean in means]
 
 
 def sentence(summary: dict[str, Any]) -> str:

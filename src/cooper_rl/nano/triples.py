@@ -11,40 +11,42 @@ import argparse
 import json
 import os
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cooper_rl.nano.truth import stated_value
+from cooper_rl.nano.truth import canonical, stated_value
 from cooper_rl.nano.world import nano_problems
-from cooper_rl.nano.writer import near_miss, reference_value, write_demonstration
+from cooper_rl.nano.writer import reference_value, write_demonstration
 from cooper_rl.records import Problem
 
 WAYS = ("steps", "last_step", "direct")
 STATEMENTS = 0.45  # share that is a closing statement without its question: short, and where comparing is learned first
 
 
-def slipped(problem: Problem, rng: random.Random) -> Problem:
+def slipped(problem: Problem, wrong: str) -> Problem:
     """The same question with another answer, to which the last of its worked steps leads."""
-    value = reference_value(problem)
-    wrong = near_miss(value, rng)
-    head, _, tail = problem.metadata["steps"][-1].rpartition(f"= {value}")
+    head, _, tail = problem.metadata["steps"][-1].rpartition(f"= {reference_value(problem)}")
     last = f"{head}= {wrong}{tail}" if head else problem.metadata["steps"][-1]
     steps = [*problem.metadata["steps"][:-1], last]
     return replace(problem, reference_answer=wrong, metadata={**problem.metadata, "steps": steps})
 
 
-def written_triple(problem: Problem, rng: random.Random) -> dict[str, Any]:
-    """A solution of the problem, right or with a slip, beside a reference that is what it states or is not."""
+def written_triple(problem: Problem, others: Sequence[str], rng: random.Random) -> dict[str, Any]:
+    """A solution of the problem, right or wrong, beside a reference that is what it states or is not.
+
+    `others`: answers of other problems of its task, to be wrong with.
+    """
     statement = rng.random() < STATEMENTS
-    told = problem if rng.random() < 0.5 else slipped(problem, rng)
+    told = problem if rng.random() < 0.5 else slipped(problem, rng.choice(others))
     completion = write_demonstration(told, rng, "direct" if statement else rng.choice(WAYS))
-    same = rng.random() < 0.5
+    reference = told.reference_answer if rng.random() < 0.5 else rng.choice(others)
     return {
         "question": "" if statement else problem.question,
-        "reference": told.reference_answer if same else near_miss(reference_value(told), rng),
+        "reference": reference,
         "completion": completion,
-        "correct": same,
+        "correct": canonical(reference) == stated_value(completion),
         "source": problem.source,
         "problem_id": problem.problem_id,
     }
@@ -54,9 +56,11 @@ def written_triples(split: str, size: int, seed: int) -> list[dict[str, Any]]:
     """`size` triples, four of each problem on average."""
     rng = random.Random(seed)
     problems = nano_problems(split, -(-size // 4), seed)
-    triples = [written_triple(rng.choice(problems), rng) for _ in range(size)]
-    assert all(stated_value(triple["completion"]) is not None for triple in triples)
-    return triples
+    answers: dict[str, list[str]] = {}
+    for problem in problems:
+        answers.setdefault(problem.source, []).append(reference_value(problem))
+    drawn = [rng.choice(problems) for _ in range(size)]
+    return [written_triple(problem, answers[problem.source], rng) for problem in drawn]
 
 
 def main() -> None:
