@@ -12,7 +12,7 @@ import logging
 import math
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -55,6 +55,8 @@ class PretrainConfig:
     weight_decay: float = 0.05
     warmup_steps: int = 200
     batch_tokens: int = 2048
+    habits: int = 20_000  # demonstrations of a short last part at a tenth of the learning rate, in which some are blank
+    blank: float = 0.03  # their share: real models too end without an answer now and then
 
 
 def train_tokenizer(texts: list[str], vocabulary: int) -> PreTrainedTokenizerFast:
@@ -98,6 +100,14 @@ def demonstrations(config: PretrainConfig) -> list[tuple[str, str]]:
     return pairs
 
 
+def habit_demonstrations(config: PretrainConfig) -> list[tuple[str, str]]:
+    """(question, completion) pairs of the last part."""
+    problems = nano_problems("train", config.habits, config.seed + 1)
+    rng = random.Random(config.seed + 1)
+    ways = ["blank" if rng.random() < config.blank else None for _ in problems]
+    return [(p.question, write_demonstration(p, rng, way)) for p, way in zip(problems, ways, strict=True)]
+
+
 def encode(tokenizer: PreTrainedTokenizerFast, pairs: list[tuple[str, str]]) -> list[tuple[list[int], int]]:
     """Token ids of prompt + completion, and where the completion begins."""
     user, assistant, end = tokenizer.convert_tokens_to_ids(["<|user|>", "<|assistant|>", "<|end|>"])
@@ -132,7 +142,10 @@ def batches(
 
 
 def pretrain(config: PretrainConfig) -> None:
-    """Trains and saves the nano policy in `output_dir`, with the recipe and a fingerprint of the weights."""
+    """Trains and saves the nano policy in `output_dir`, with the recipe and a fingerprint of the weights.
+
+    What it was before its last part is in `output_dir`/backbone: VerifyRM is made of that.
+    """
     torch.manual_seed(config.seed)
     pairs = demonstrations(config)
     template_texts = ["".join(f"{tag}\n" for tag in TEMPLATE_TAGS)]
@@ -164,22 +177,40 @@ def pretrain(config: PretrainConfig) -> None:
         for batch in batches(part, config.batch_tokens, tokenizer.pad_token_id, rng)
     ]
     logger.info("%d parameters, %d steps", sum(p.numel() for p in model.parameters()), len(schedule))
-    optimize(model, schedule, config)
-    save(model, tokenizer, config)
+    optimize(model, schedule, config, cosine(len(schedule), config.warmup_steps))
+    save(model, tokenizer, config, Path(config.output_dir) / "backbone")
+    learn_habits(model, tokenizer, config)
+    save(model, tokenizer, config, Path(config.output_dir))
+
+
+def learn_habits(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, config: PretrainConfig) -> None:
+    """The last part, with an optimiser of its own."""
+    examples = encode(tokenizer, habit_demonstrations(config))
+    rng = random.Random(config.seed + 1)
+    schedule = list(batches(examples, config.batch_tokens, tokenizer.pad_token_id, rng))
+    optimize(model, schedule, config, lambda step: 0.1)
+
+
+def cosine(steps: int, warmup: int) -> Callable[[int], float]:
+    """Warm-up, then cosine decay to a tenth."""
+
+    def factor(step: int) -> float:
+        progress = min(1.0, step / steps)
+        return min(1.0, (step + 1) / warmup) * (0.55 + 0.45 * math.cos(math.pi * progress))
+
+    return factor
 
 
 def optimize(
-    model: LlamaForCausalLM, schedule: list[tuple[torch.Tensor, torch.Tensor]], config: PretrainConfig
+    model: LlamaForCausalLM,
+    schedule: list[tuple[torch.Tensor, torch.Tensor]],
+    config: PretrainConfig,
+    factor: Callable[[int], float],
 ) -> None:
-    """AdamW with warm-up and cosine decay to a tenth."""
+    """AdamW over the batches, its learning rate times `factor` of the step."""
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=config.learning_rate, betas=(0.9, 0.95), weight_decay=config.weight_decay
     )
-
-    def factor(step: int) -> float:
-        progress = min(1.0, step / len(schedule))
-        return min(1.0, (step + 1) / config.warmup_steps) * (0.55 + 0.45 * math.cos(math.pi * progress))
-
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
     started, running = time.monotonic(), 0.0
     for step, (ids, labels) in enumerate(schedule):
@@ -194,9 +225,8 @@ def optimize(
             logger.info("step %d loss %.4f (%.0f s)", step, running, time.monotonic() - started)
 
 
-def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, config: PretrainConfig) -> None:
+def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, config: PretrainConfig, folder: Path) -> None:
     """The model folder, with `recipe.json`: the settings and the SHA-256 of the weights they gave."""
-    folder = Path(config.output_dir)
     model.generation_config.update(eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -228,7 +258,8 @@ watched on a CPU within minutes.
 {config.demonstrations:,} demonstrations on {config.problems:,} problems of reasoning-gym's generators
 (`gsm_symbolic`, `chain_sum`, `decimal_chain_sum`, `products`). The first {config.steps_only:.0%} are worked solutions;
 the rest mix ways of answering ({ways})
-and {len(FORMS)} forms of stating the answer.
+and {len(FORMS)} forms of stating the answer. In a last part of {config.habits:,}
+demonstrations {config.blank:.0%} end without an answer.
 
 ## Limits
 It knows these four tasks in small numbers and nothing else. It is often wrong on purpose: it guesses, skips steps and

@@ -23,6 +23,7 @@ FORMS = {
     "sentence": 0.10,
     "ratio": 0.08,
 }
+BLANKS = ("", "The answer is.", "So it is.", "\\boxed{}", "####")
 _ONES = (
     "zero one two three four five six seven eight nine ten eleven twelve "
     "thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
@@ -93,8 +94,11 @@ def reference_value(problem: Problem) -> str:
 
 
 def write_demonstration(problem: Problem, rng: random.Random, way: str | None = None) -> str:
-    """One completion that ends in the right answer (a hedged one names others beside it), by a way or any way."""
+    """One completion that ends in the right answer (a hedged one names others beside it, a blank one none), by a way or
+    any way but blank."""
     way = way or rng.choices(list(WAYS), weights=list(WAYS.values()))[0]
+    if way == "blank":
+        return rng.choice(BLANKS)
     form = rng.choices(list(FORMS), weights=list(FORMS.values()))[0]
     value = reference_value(problem)
     steps = list(problem.metadata["steps"])

@@ -83,9 +83,15 @@ class VerifyRM:
             with_reference=self.settings.with_reference,
         )
 
-    def logits(self, questions: Sequence[str], references: Sequence[str], completions: Sequence[str]) -> Tensor:
-        """Logits z with gradient, shape (B,)."""
-        return self.logits_of(self.encode(questions, references, completions))
+    def logits(
+        self, questions: Sequence[str], references: Sequence[str], completions: Sequence[str], *, batch: int = 16
+    ) -> Tensor:
+        """Logits with their gradient, shape (B,), in batches of like length so that little of them is padding."""
+        ids_B_T = self.encode(questions, references, completions)
+        order = sorted(range(len(ids_B_T)), key=lambda i: len(ids_B_T[i]))
+        parts = [order[start : start + batch] for start in range(0, len(order), batch)]
+        logits_B = torch.cat([self.logits_of([ids_B_T[i] for i in part]) for part in parts])
+        return logits_B[torch.tensor(order, device=logits_B.device).argsort()]
 
     def logits_of(self, ids_B_T: list[list[int]], *, width: int | None = None) -> Tensor:
         """Logits of token ids, shape (B,); `width` pads to a fixed length."""
