@@ -48,10 +48,10 @@ def train(
 
     Example: cooper train --config recipes/quickstart.yaml --arm cooper --max_steps 12 --output_dir runs/try
     """
-    from cooper_rl.recipe import check_train_recipe, load_recipe
+    from cooper_rl.recipe import load_recipe
 
     recipe = load_recipe(config, context.args)
-    check_train_recipe(recipe, resume=resume)
+    check_before_training(recipe, resume=resume)
     from cooper_rl.rl.run import run_training
 
     run_training(recipe, resume=resume)
@@ -72,7 +72,7 @@ def compare(
     Example: cooper compare --config recipes/quickstart.yaml --arms rule,static,cooper --seeds 0,1,2 --output_dir runs/c
     """
     from cooper_rl.compare import compare as run_compare
-    from cooper_rl.recipe import check_train_recipe, load_recipe, parse_overrides
+    from cooper_rl.recipe import load_recipe, parse_overrides
 
     chosen_arms = [arm.strip() for arm in arms.split(",") if arm.strip()]
     try:
@@ -85,7 +85,7 @@ def compare(
         raise BadInputError("--config is missing: name a recipe")
     for arm in chosen_arms:
         recipe = {**load_recipe(config, context.args), "arm": arm, "output_dir": "unused-by-this-check"}
-        check_train_recipe(recipe)
+        check_before_training(recipe)
     run_compare(
         config,
         parse_overrides(context.args),
@@ -192,6 +192,18 @@ def doctor(json_: Json = False) -> None:
     from cooper_rl.doctor import print_findings
 
     raise typer.Exit(print_findings(as_json=json_))
+
+
+def check_before_training(recipe: dict[str, Any], *, resume: bool = False) -> None:
+    """All that can be found wrong without a model, before the imports that take ten seconds."""
+    from cooper_rl.data import check_problems
+    from cooper_rl.recipe import TrainRecipe, check_train_recipe
+
+    check_train_recipe(recipe, resume=resume)
+    for part in ("dataset", "heldout_dataset"):
+        name = recipe.get(f"{part}_name", getattr(TrainRecipe, f"{part}_name"))
+        if name:
+            check_problems(str(name), recipe.get(f"{part}_split", getattr(TrainRecipe, f"{part}_split")))
 
 
 @contextmanager

@@ -69,6 +69,8 @@ def load_recipe(path: str | Path | None, overrides: Sequence[str] = (), *, comma
                 near = difflib.get_close_matches(key, known, 1)
                 hint = f"; did you mean {near[0]!r}?" if near else ""
                 raise BadInputError(f"{source}: unknown key {key!r}{hint}")
+            if known[key] in ("float", "int") and not isinstance(plain_value(key, keys[key]), int | float):
+                raise BadInputError(f"{source}: {key}: {keys[key]!r} is not a number")
         recipe = {**recipe, **keys}
     return {key: plain_value(key, value) for key, value in recipe.items()}
 
@@ -103,15 +105,15 @@ def parse_overrides(arguments: Sequence[str]) -> dict[str, Any]:
     return overrides
 
 
-def known_keys(command: str) -> frozenset[str]:
-    """The keys that a recipe of this command may have."""
+def known_keys(command: str) -> dict[str, str]:
+    """The keys that a recipe of this command may have, with their types as written in the source."""
     if command == "train-rm":
-        return frozenset(_class_fields("RewardModelTrainConfig", (PACKAGE / "verifyrm" / "config.py",)))
-    return frozenset({field.name for field in fields(TrainRecipe)} | _trainer_keys())
+        return dict(_class_fields("RewardModelTrainConfig", (PACKAGE / "verifyrm" / "config.py",)))
+    return {field.name: str(field.type) for field in fields(TrainRecipe)} | _trainer_keys()
 
 
 @cache
-def _trainer_keys() -> frozenset[str]:
+def _trainer_keys() -> dict[str, str]:
     def source(package: str, *parts: str) -> Path:
         spec = importlib.util.find_spec(package)
         assert spec and spec.submodule_search_locations
@@ -123,17 +125,17 @@ def _trainer_keys() -> frozenset[str]:
         source("trl", "trainer", "base_config.py"),
         source("transformers", "training_args.py"),
     )
-    return frozenset(_class_fields("CooperConfig", files))
+    return dict(reversed([*_class_fields("CooperConfig", files)]))  # a class has the say over its bases
 
 
-def _class_fields(name: str, files: Sequence[Path]) -> Iterator[str]:
-    """The annotated fields of a dataclass and of its bases, read from source."""
+def _class_fields(name: str, files: Sequence[Path]) -> Iterator[tuple[str, str]]:
+    """(name, type) of the annotated fields of a dataclass, then of its bases, read from source."""
     for path in files:
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.ClassDef) and node.name == name:
                 for item in node.body:
                     if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
-                        yield item.target.id
+                        yield item.target.id, ast.unparse(item.annotation)
                 for base in node.bases:
                     if isinstance(base, ast.Name) and base.id != name:
                         yield from _class_fields(base.id, files)

@@ -12,10 +12,10 @@ ROOT = Path(__file__).parents[2]
 QUICKSTART = str(ROOT / "recipes" / "quickstart.yaml")
 
 
-def cooper(*arguments, stdin=""):
+def cooper(*arguments, stdin="", cwd=ROOT):
     started = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-m", "cooper_rl.cli", *arguments], capture_output=True, text=True, input=stdin, cwd=ROOT
+        [sys.executable, "-m", "cooper_rl.cli", *arguments], capture_output=True, text=True, input=stdin, cwd=cwd
     )
     return done, time.monotonic() - started
 
@@ -45,6 +45,9 @@ BAD = {
     "no recipe": (["compare"], "--config is missing"),
     "bad arm": (["compare", "--config", QUICKSTART, "--arms", "both"], "arm 'both'"),
     "bad seeds": (["compare", "--config", QUICKSTART, "--seeds", "a"], "whole numbers"),
+    "unknown data set": (["train", "--config", QUICKSTART, "--dataset_name", "gsm9k"], "no data set 'gsm9k'"),
+    "no such split": (["train", "--config", QUICKSTART, "--dataset_name", "svamp"], "svamp has no split 'train'"),
+    "not a number": (["train", "--config", QUICKSTART, "--learning_rate", "fast"], "learning_rate: 'fast' is not"),
     "no run": (["report", "tests"], "no run in it"),
     "unknown verifier": (["verify", "--verifier", "maths"], "no verifier named 'maths'"),
 }
@@ -58,6 +61,36 @@ def test_bad_input_is_one_line_and_exit_code_2(case):
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
     assert done.stderr.startswith("cooper: error: ") and message in done.stderr
     assert seconds < 8  # 2 seconds on an idle machine; a run that imports TRL needs more than ten
+
+
+FILES = {
+    "wrong.jsonl": '{"q": "1 + 1?", "answer": "2"}\n',
+    "empty.jsonl": "",
+    "pickled/pytorch_model.bin": "",
+    "run/config.yaml": "model_name_or_path: another\narm: cooper\n",
+}
+BAD_FILES = {
+    "wrong field": (["--dataset_name", "wrong.jsonl"], "wrong.jsonl:1: none of the fields question"),
+    "empty data set": (["--dataset_name", "empty.jsonl"], "empty.jsonl: the file is empty"),
+    "pickle": (["--reward_model_name_or_path", "./pickled"], "pytorch_model.bin is pickled and is not loaded"),
+    "another model's checkpoint": (["--resume", "--output_dir", "run"], "its checkpoint is of model_name_or_path"),
+    "a run is there": (["--output_dir", "run"], "run: already holds a run; continue it with --resume"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_FILES, ids=str)
+def test_bad_files_are_named_and_nothing_is_written(case, tmp_path):
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    before = sorted(tmp_path.rglob("*"))
+    arguments, message = BAD_FILES[case]
+    out = [] if "--output_dir" in arguments else ["--output_dir", "out"]
+    done, seconds = cooper("train", "--config", QUICKSTART, *arguments, *out, cwd=tmp_path)
+    assert done.returncode == 2 and len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert done.stderr.startswith("cooper: error: ") and message in done.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+    assert seconds < 8
 
 
 def test_usage_errors_are_exit_code_2():

@@ -22,7 +22,7 @@ ALLOWED = {
     "monitor": {"records", "errors"},
     "compare": {"errors", "monitor"},
     "doctor": {"recipe"},
-    "cli": {"errors", "recipe", "verifiers", "verifyrm", "rl", "compare", "monitor", "doctor"},
+    "cli": {"errors", "recipe", "data", "verifiers", "verifyrm", "rl", "compare", "monitor", "doctor"},
     "__init__": {"records", "rl", "verifiers", "verifyrm"},
 }
 MODULES = sorted(PACKAGE.rglob("*.py"))

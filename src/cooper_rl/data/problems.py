@@ -6,12 +6,9 @@ import logging
 import random
 from collections.abc import Callable
 
-from cooper_rl.data import reasoning_gym_tasks
 from cooper_rl.data.files import read_problem_file
-from cooper_rl.data.public import PUBLIC, load_public
+from cooper_rl.data.public import PUBLIC, load_public, local_copy
 from cooper_rl.errors import BadInputError, MissingFileError
-from cooper_rl.nano.truth import is_true
-from cooper_rl.nano.world import nano_problems
 from cooper_rl.recipe import local_file
 from cooper_rl.records import Problem
 
@@ -30,8 +27,12 @@ def load_problems(name: str, *, split: str = "train", size: int | None = None, s
         BadInputError, MissingFileError: an unknown name, a missing file, a bad record, or no problem at all.
     """
     if name == "nano":
+        from cooper_rl.nano.world import nano_problems  # the generators take seconds to import
+
         return nano_problems("heldout" if split == "test" else split, size or 1000, seed)
     if name.startswith("reasoning_gym:"):
+        from cooper_rl.data import reasoning_gym_tasks
+
         return reasoning_gym_tasks.load(name.removeprefix("reasoning_gym:"), size or 1000, seed)
     if name.endswith(SUFFIXES):
         path = local_file(name)
@@ -50,6 +51,24 @@ def load_problems(name: str, *, split: str = "train", size: int | None = None, s
     return problems
 
 
+def check_problems(name: str, split: str) -> None:
+    """What can be said before anything heavy starts: local files are read; generators and the hub are not asked.
+
+    Raises:
+        BadInputError, MissingFileError: as `load_problems`.
+    """
+    generated = name == "nano" or name.startswith("reasoning_gym:")
+    on_hub = name.count("/") == 1 and not name.endswith(SUFFIXES)
+    if name in PUBLIC and split in PUBLIC[name].local:
+        on_hub = local_copy(PUBLIC[name].local[split]) is None
+    if not generated and not on_hub:
+        load_problems(name, split=split)
+
+
 def truth_of(name: str) -> Callable[[Problem, str], bool] | None:
     """Who judges a completion of this data set beyond the rule verifier: the nano world's generators, or nobody."""
-    return is_true if name == "nano" else None
+    if name != "nano":
+        return None
+    from cooper_rl.nano.truth import is_true
+
+    return is_true
