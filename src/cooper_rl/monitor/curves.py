@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 ARM_ORDER = ("rule", "static", "cooper", "hybrid")
 COLOURS = {"rule": "#6b7f99", "static": "#d9572b", "cooper": "#1f8a70", "hybrid": "#8a5fbf"}
@@ -22,16 +23,22 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
     return [i * step for i in range(first, last + 1)]
 
 
-def figure(lines: Mapping[str, Line]) -> str:
-    """An SVG with a line and a band for each named arm; a note where nothing was measured."""
-    drawn = {name: line for name, line in lines.items() if line}
+def smooth(line: Line, most: int = 40) -> Line:
+    """Means over blocks of neighbouring steps where a line has more than `most` points."""
+    size = -(-len(line) // most)
+    blocks = [line[start : start + size] for start in range(0, len(line), size or 1)]
+    return [(block[-1][0], *(fmean(point[i] for point in block) for i in (1, 2, 3))) for block in blocks]
+
+
+def figure(lines: Mapping[str, Line], *, share: bool = False) -> str:
+    """An SVG with a line and a band for each named arm; a note where nothing was measured. A share's axis is 0 to 1."""
+    drawn = {name: smooth(line) for name, line in lines.items() if line}
     if not drawn:
         return '<p class="muted">not measured in these runs</p>'
     xs = ticks(0, max(point[0] for line in drawn.values() for point in line) or 1)
-    ys = ticks(
-        min(point[2] for line in drawn.values() for point in line),
-        max(point[3] for line in drawn.values() for point in line),
-    )
+    low = min(point[2] for line in drawn.values() for point in line)
+    high = max(point[3] for line in drawn.values() for point in line)
+    ys = ticks(0.0, 1.0) if share else ticks(low, high)
     if len(ys) < 2:
         ys = [ys[0], ys[0] + 1]
     right = max(point[0] for line in drawn.values() for point in line) or 1

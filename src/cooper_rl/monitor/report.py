@@ -64,7 +64,7 @@ def write_report(folders: Sequence[Path], out: Path) -> Path:
         *(curve(runs, arms, *each) for each in CURVES),
         "</div>",
         "<h2>Rollouts to read</h2>",
-        '<p class="muted">Marked: the reward model is above 0.5 and the rule verifier says INCORRECT.</p>',
+        '<p class="muted">Marked: the reward model is above 0.5 where the rule verifier says INCORRECT or finds no answer at all.</p>',
         *(rollout_reader(next(run for run in runs if run.arm == arm)) for arm in arms),
         "<h2>Configuration and environment</h2>",
         *(origin(next(run for run in runs if run.arm == arm)) for arm in arms),
@@ -107,7 +107,8 @@ def legend(arms: Sequence[str]) -> str:
 def curve(runs: Sequence[Run], arms: Sequence[str], key: str, title: str, note: str) -> str:
     """One figure: a line an arm, the mean over its seeds with their range behind it."""
     lines = {arm: band([run.series(key) for run in runs if run.arm == arm]) for arm in arms}
-    return f'<div class="plot"><h3>{escape(title)}</h3><div class="muted">{escape(note)}</div>{figure(lines)}</div>'
+    drawn = figure(lines, share="reward" in key or "accuracy" in key)
+    return f'<div class="plot"><h3>{escape(title)}</h3><div class="muted">{escape(note)}</div>{drawn}</div>'
 
 
 def band(series: Sequence[Sequence[tuple[int, float]]]) -> list[tuple[int, float, float, float]]:
@@ -139,8 +140,9 @@ def rollout_reader(run: Run) -> str:
 
 
 def is_fooled(record: dict[str, Any]) -> bool:
-    """The reward model above 0.5 on what the rule finds INCORRECT."""
-    return record.get("verdict") == "INCORRECT" and (record.get("score") or 0) > 0.5
+    """The reward model above 0.5 on what the rule finds INCORRECT, or without any answer."""
+    wrong = record.get("verdict") == "INCORRECT" or record.get("reason") == "no_answer"
+    return wrong and (record.get("score") or 0) > 0.5
 
 
 def rollout(record: dict[str, Any]) -> str:
