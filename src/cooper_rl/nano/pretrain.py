@@ -56,7 +56,7 @@ class PretrainConfig:
     warmup_steps: int = 200
     batch_tokens: int = 2048
     habits: int = 20_000  # demonstrations of a short last part at a tenth of the learning rate, in which some are blank
-    blank: float = 0.03  # their share: real models too end without an answer now and then
+    blank: float = 0.1  # their share: real models too end without an answer now and then
 
 
 def train_tokenizer(texts: list[str], vocabulary: int) -> PreTrainedTokenizerFast:
