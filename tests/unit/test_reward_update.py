@@ -62,10 +62,22 @@ def test_rehearsal_alone_is_not_a_step_and_beside_pairs_it_holds_the_labels():
     ]
     u = updater(reward_model_learning_rate=3e-4)
     assert u.step([], triples) == {}
-    first = u.step(PAIRS, triples)["reward_model/rehearsal_loss"]
+    first = u.step(PAIRS, triples)["reward_model/label_loss"]
     for _ in range(15):
-        last = u.step(PAIRS, triples)["reward_model/rehearsal_loss"]
+        last = u.step(PAIRS, triples)["reward_model/label_loss"]
     assert last < first
+
+
+def test_the_pairs_own_labels_are_learned_too():
+    """With `label_pairs` positives rise above and negatives fall below the threshold, not only apart."""
+    u = updater(reward_model_learning_rate=3e-4, label_pairs=True)
+    first = u.step(PAIRS)["reward_model/label_loss"]
+    for _ in range(15):
+        last = u.step(PAIRS)["reward_model/label_loss"]
+    assert last < first / 2
+    questions, references = [p.question for p in PAIRS], [p.reference_answer for p in PAIRS]
+    assert u.reward_model.score(questions, references, [p.positive for p in PAIRS]).min() > 0.5
+    assert u.reward_model.score(questions, references, [p.negative for p in PAIRS]).max() < 0.5
 
 
 def test_saved_and_restored_it_goes_on_alike(tmp_path):

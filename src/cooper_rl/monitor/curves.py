@@ -27,7 +27,11 @@ def smooth(line: Line, most: int = 40) -> Line:
     """Means over blocks of neighbouring steps where a line has more than `most` points."""
     size = -(-len(line) // most)
     blocks = [line[start : start + size] for start in range(0, len(line), size or 1)]
-    return [(block[-1][0], *(fmean(point[i] for point in block) for i in (1, 2, 3))) for block in blocks]
+
+    def mean(block: Line, i: int) -> float:
+        return fmean(point[i] for point in block)
+
+    return [(block[-1][0], mean(block, 1), mean(block, 2), mean(block, 3)) for block in blocks]
 
 
 def figure(lines: Mapping[str, Line], *, share: bool = False) -> str:

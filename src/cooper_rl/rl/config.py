@@ -51,6 +51,7 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
     reward_model_warmup_steps: int = 0
     reward_model_max_grad_norm: float = 1.0
     rehearsal_per_step: int = 0  # labelled triples in each step, so that the score's threshold does not drift
+    label_pairs: bool = False  # cross-entropy on the pairs' own labels beside the contrastive loss
 
     # Held-out measurements, which no arm is trained on.
     heldout_steps: int = 10

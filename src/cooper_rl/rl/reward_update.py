@@ -44,8 +44,9 @@ class RewardModelUpdater:
     def step(self, pairs: Sequence[ContrastivePair], rehearsal: Sequence[LabelledCompletion] = ()) -> dict[str, float]:
         """One update; without a valid pair on any rank nothing moves. Returns `reward_model/*` metrics.
 
-        The contrastive loss only sees differences of z, so the threshold between right and wrong may drift; labelled
-        triples in `rehearsal` hold it, by their binary cross-entropy added to the loss. (Ours, not the paper's.)
+        The contrastive loss only sees differences of z: the threshold between right and wrong may drift, and an exploit
+        that scores 0.9 beside right answers at 0.99 is hardly pushed. Labelled triples in `rehearsal` and, with
+        `label_pairs`, the pairs' own labels add their binary cross-entropy to the loss. (Ours, not the paper's.)
         """
         count = self.accelerator.reduce(torch.tensor(float(len(pairs)), device=self.accelerator.device), "sum").item()
         if not count:
@@ -83,11 +84,15 @@ class RewardModelUpdater:
             valid_N = torch.ones(len(pairs), dtype=torch.bool, device=logits.device)
             contrastive, metrics = contrastive_loss(positive_N, negative_N, valid_N)
             loss = loss + contrastive * (len(pairs) / count)
-        if rehearsal:
-            labels_B = torch.tensor([t.correct for t in rehearsal], device=logits.device)
-            bce, rehearsed = bce_loss(rehearsal_B, labels_B)
+        labels = [float(t.correct) for t in rehearsal]
+        labelled_B = rehearsal_B
+        if self.config.label_pairs:
+            labels = [1.0] * len(pairs) + [0.0] * len(pairs) + labels
+            labelled_B = logits
+        if labels:
+            bce, labelled = bce_loss(labelled_B, torch.tensor(labels, device=logits.device))
             loss = loss + bce / self.accelerator.num_processes
-            metrics["rehearsal_loss"] = rehearsed["loss"]
+            metrics["label_loss"] = labelled["loss"]
         return loss, metrics
 
     def save(self, folder: Path) -> None:
