@@ -12,18 +12,19 @@ import argparse
 import statistics
 import tempfile
 import time
+from dataclasses import fields
 from typing import Any
 
 from transformers import AutoModelForSequenceClassification, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from cooper_rl.data import load_problems
-from cooper_rl.recipe import load_recipe, resolve_model
+from cooper_rl.recipe import TrainRecipe, load_recipe, resolve_model
 from cooper_rl.rl.config import CooperConfig
+from cooper_rl.rl.run import resolve_triples
 from cooper_rl.rl.trainer import CooperTrainer, training_rows
 from cooper_rl.verifyrm import VerifyRM
-
-OURS = ("arm", "verifier_workers", "negative_sources", "pairs_per_prompt", "positive_fallback")
+from cooper_rl.verifyrm.triples import read_triples
 
 
 class StepTimes(TrainerCallback):
@@ -43,8 +44,8 @@ class StepTimes(TrainerCallback):
 def settings(steps: int, folder: str) -> dict[str, Any]:
     """The quickstart's settings without held-out measurements and checkpoints."""
     recipe = load_recipe("recipes/quickstart.yaml", ["--output_dir", folder])
-    names = ("max_steps", "save_steps", "dataset", "heldout", "model_name", "reward_model_name", "dataset_")
-    kept = {k: v for k, v in recipe.items() if not k.startswith(names)}
+    left_out = {field.name for field in fields(TrainRecipe)} | {"save_steps", "heldout_steps"}
+    kept = {k: v for k, v in recipe.items() if k not in left_out}
     return {**kept, "max_steps": steps, "save_strategy": "no", "report_to": "none", "disable_tqdm": True}
 
 
@@ -52,7 +53,8 @@ def cooper(steps: int, folder: str, rows: Any) -> list[float]:
     """Step times of the cooper arm."""
     config = CooperConfig(**settings(steps, folder))
     reward_model = VerifyRM.from_pretrained(resolve_model("nano", "reward_model"))
-    trainer = CooperTrainer(resolve_model("nano", "policy"), reward_model, config, rows)
+    rehearsal = read_triples(resolve_triples("nano", "train"))
+    trainer = CooperTrainer(resolve_model("nano", "policy"), reward_model, config, rows, rehearsal=rehearsal)
     times = StepTimes()
     trainer.add_callback(times)
     with trainer.verifier:
