@@ -78,6 +78,11 @@ class Rollout:
     group: int  # index of the prompt in this generation batch; its G rollouts share it
     problem_id: str = ""
 
+    @property
+    def verification(self) -> Verification:
+        """The verdict with its reason."""
+        return Verification(self.verdict, self.reason)
+
 
 @dataclass(frozen=True, slots=True)
 class ContrastivePair:

@@ -92,6 +92,20 @@ def test_saved_and_restored_it_goes_on_alike(tmp_path):
     assert not [p for p in tmp_path.iterdir() if p.suffix in (".bin", ".pt", ".pth", ".pkl")]
 
 
+def test_the_learning_rate_falls_as_scheduled_and_resumes_where_it_was(tmp_path):
+    settings = {"reward_model_lr_scheduler_type": "linear", "reward_model_learning_rate": 1e-4}
+    u = updater(**settings)
+    u.create_scheduler(4)
+    rates = [u.step(PAIRS)["reward_model/learning_rate"] for _ in range(2)]
+    u.save(tmp_path)
+    rates += [u.step(PAIRS)["reward_model/learning_rate"] for _ in range(2)]
+    assert rates == pytest.approx([1e-4, 0.75e-4, 0.5e-4, 0.25e-4])
+    v = updater(**settings)
+    v.create_scheduler(4)
+    v.load(tmp_path)
+    assert v.step(PAIRS)["reward_model/learning_rate"] == pytest.approx(0.5e-4)
+
+
 def test_a_checkpoint_of_another_model_is_refused(tmp_path):
     from safetensors.torch import save_file
 

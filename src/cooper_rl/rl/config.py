@@ -10,6 +10,7 @@ from cooper_rl.errors import BadInputError
 
 ARMS = ("rule", "static", "cooper", "hybrid")
 SOURCES = ("assistant", "perturb", "mined", "shuffle")
+RM_SCHEDULES = ("constant", "constant_with_warmup", "linear", "cosine")
 
 
 @dataclass
@@ -48,6 +49,7 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
     reward_model_weight_decay: float = 0.01
     reward_model_adam_beta1: float = 0.9
     reward_model_adam_beta2: float = 0.999
+    reward_model_lr_scheduler_type: str = "constant_with_warmup"
     reward_model_warmup_steps: int = 0
     reward_model_max_grad_norm: float = 1.0
     rehearsal_per_step: int = 0  # labelled triples in each step, so that the score's threshold does not drift
@@ -66,9 +68,15 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
                 f"per_device_train_batch_size x steps_per_generation = {self.generation_batch_size // self.world_size}"
                 f" is not a multiple of num_generations = {self.num_generations}: a prompt's group would be split"
             )
-        cycle = (self.steps_per_generation or 1) * self.num_iterations // max(1, self.gradient_accumulation_steps)
+        cycle = self.steps_of_a_batch
         if self.save_strategy == "steps" and cycle > 1 and self.save_steps % cycle:
             raise BadInputError(f"save_steps must be a multiple of {cycle}, the steps of one generation cycle")
+
+    @property
+    def steps_of_a_batch(self) -> int:
+        """The policy's optimiser steps on one generation batch; the reward model takes one."""
+        steps = (self.steps_per_generation or 1) * self.num_iterations
+        return max(1, steps // max(1, self.gradient_accumulation_steps))
 
     def check(self) -> None:
         """What can be said of Cooper's own settings.
@@ -87,6 +95,11 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
             )
         if self.positive_fallback not in ("none", "worked_solution"):
             raise BadInputError(f"positive_fallback {self.positive_fallback!r}: none or worked_solution")
+        if self.reward_model_lr_scheduler_type not in RM_SCHEDULES:
+            raise BadInputError(
+                f"reward_model_lr_scheduler_type {self.reward_model_lr_scheduler_type!r}: choose one of"
+                f" {', '.join(RM_SCHEDULES)}"
+            )
         if not 0 <= self.positive_label_noise <= 1:
             raise BadInputError(f"positive_label_noise {self.positive_label_noise} is not in [0, 1]")
         if self.rehearsal_per_step < 0:

@@ -81,7 +81,7 @@ def slots(weights: Mapping[str, float], pairs_per_prompt: int) -> list[str]:
 def mined(group: Sequence[Rollout]) -> Iterator[str]:
     """The group's wrong completions that the reward model scores highest, best first, no text twice."""
     ranked = sorted(group, key=lambda rollout: -rollout.score)
-    texts = {r.completion: None for r in ranked if accepts_negative(Verification(r.verdict, r.reason), "mined")}
+    texts = {r.completion: None for r in ranked if accepts_negative(r.verification, "mined")}
     return iter(texts)
 
 

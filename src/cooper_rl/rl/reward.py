@@ -9,6 +9,7 @@ from typing import Any
 
 from cooper_rl.records import Reason, Rollout, Verdict
 from cooper_rl.rl.config import CooperConfig
+from cooper_rl.rl.pairs import accepts_negative
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm import VerifyRM
 
@@ -97,7 +98,7 @@ def rollout_metrics(rollouts: Sequence[Rollout]) -> dict[str, float]:
         "verifier/no_answer_rate": sum(r.reason is Reason.NO_ANSWER for r in rollouts) / count,
         "hacking/gap": sum(r.reward for r in rollouts) / count - share(Verdict.CORRECT),
     }
-    wrong = [r for r in rollouts if r.verdict is Verdict.INCORRECT and not math.isnan(r.score)]
+    wrong = [r for r in rollouts if accepts_negative(r.verification, "mined") and not math.isnan(r.score)]
     if wrong:
         metrics["hacking/false_positive_rate"] = sum(r.score > 0.5 for r in wrong) / len(wrong)
     return metrics

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
+from transformers import get_scheduler
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import ContrastivePair, LabelledCompletion
@@ -36,9 +37,15 @@ class RewardModelUpdater:
             betas=(config.reward_model_adam_beta1, config.reward_model_adam_beta2),
             weight_decay=config.reward_model_weight_decay,
         )
-        warmup = config.reward_model_warmup_steps
-        self.scheduler = torch.optim.lr_scheduler.LambdaLR(
-            self.optimizer, lambda step: min(1.0, (step + 1) / (warmup + 1))
+        self.create_scheduler(max(1, config.max_steps))
+
+    def create_scheduler(self, num_training_steps: int) -> None:
+        """The learning rate's course over this number of the reward model's own steps."""
+        self.scheduler = get_scheduler(
+            self.config.reward_model_lr_scheduler_type,
+            self.optimizer,
+            num_warmup_steps=self.config.reward_model_warmup_steps,
+            num_training_steps=num_training_steps,
         )
 
     def step(self, pairs: Sequence[ContrastivePair], rehearsal: Sequence[LabelledCompletion] = ()) -> dict[str, float]:
@@ -60,10 +67,12 @@ class RewardModelUpdater:
                     parameter.grad = torch.zeros_like(parameter)
                 parameter.grad = self.accelerator.reduce(parameter.grad, "sum")
         norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.config.reward_model_max_grad_norm)
+        learning_rate = self.scheduler.get_last_lr()[0]
         self.optimizer.step()
         self.scheduler.step()
         self.optimizer.zero_grad(set_to_none=True)
         metrics["grad_norm"] = norm.item()
+        metrics["learning_rate"] = learning_rate
         return {f"reward_model/{name}": value for name, value in metrics.items()}
 
     def _loss(
@@ -104,7 +113,7 @@ class RewardModelUpdater:
             for name, value in state.items()
         }
         save_file(tensors, folder / "optimizer.safetensors")
-        (folder / "scheduler.json").write_text(json.dumps({"last_epoch": self.scheduler.last_epoch}))
+        (folder / "scheduler.json").write_text(json.dumps(self.scheduler.state_dict()))
 
     def load(self, folder: Path) -> None:
         """Restores what `save` wrote, into the model that is already there.
@@ -122,8 +131,6 @@ class RewardModelUpdater:
             index, name = key.split(".")
             state.setdefault(int(index), {})[name] = value
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": state})
-        self.scheduler.last_epoch = json.loads((folder / "scheduler.json").read_text())["last_epoch"]
-        for group, base, factor in zip(
-            self.optimizer.param_groups, self.scheduler.base_lrs, self.scheduler.lr_lambdas, strict=True
-        ):
-            group["lr"] = base * factor(self.scheduler.last_epoch)
+        self.scheduler.load_state_dict(json.loads((folder / "scheduler.json").read_text()))
+        for group, learning_rate in zip(self.optimizer.param_groups, self.scheduler.get_last_lr(), strict=True):
+            group["lr"] = learning_rate

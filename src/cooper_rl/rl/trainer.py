@@ -94,6 +94,11 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
         if self.accelerator.is_main_process and "train_runtime" not in logs:
             run_files.append_metrics(self.args.output_dir, self.state.global_step, logs)
 
+    def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
+        if self.args.arm == "cooper":
+            self.reward_model_updater.create_scheduler(num_training_steps // self.args.steps_of_a_batch)
+        return super().create_scheduler(num_training_steps, optimizer)
+
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         """The reward model first, then the policy, then the mark that the folder is complete."""
         folder = Path(self.args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}"
