@@ -1,4 +1,4 @@
-"""Where a completion states its answer: boxes, "####", "the answer is". Text only; nothing is evaluated."""
+"""Where a completion states its answer: boxes, "####", "the answer is", or nothing but an answer. Text only."""
 
 from __future__ import annotations
 
@@ -78,3 +78,85 @@ def unclear(reference: str, completion: str) -> bool:
     if gold is None or boxed(completion) or _CUE.search(completion):
         return False
     return any(plain_number(found.group()) == gold for found in _NUMBER.finditer(completion))
+
+
+_STATED = re.compile(
+    r"(?:\b(?:final |correct |right )?(?:answer|option|choice)\s*(?:is|:|=|would be|must be)|####|\banswer\b\W{0,6}:|\nA:(?=[^\n]*\s*\Z))"
+    r"[\s*:]*(?:(?:therefore|thus|then|just|simply|equal to|indeed)\b)?\s*",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(
+    r"(?<=[\w$)}\]%])\.(?:\s+[A-Z#*\n]|\s*$)|\s(?:because|since|as)\b|, (?:which|so|because|since|as)\b|<\|"
+)
+_CORRECTION = re.compile(
+    r"\b(?:wait|actually|correction|mistake|wrong|let me (?:re|correct|double)|scratch that|sorry|instead)\b", re.IGNORECASE
+)
+_CONNECTOR = re.compile(r"[\s$,;.]*(?:\\text\{)?\s*(?:and|or|,|;)?\s*\}?[\s$\\()\[\]]*")
+MAX_BARE = 300
+
+
+def boxes_with_gaps(text: str) -> list[tuple[str, str]]:
+    """Each box's content with the text between it and the box before it."""
+    found, end = [], 0
+    for match in re.finditer(r"\\(?:boxed|fbox)\s*\{", text):
+        depth, start = 1, match.end()
+        for index in range(start, min(len(text), start + 2000)):
+            depth += (text[index] == "{") - (text[index] == "}")
+            if depth == 0:
+                found.append((text[start:index].strip(), text[end : match.start()]))
+                end = index + 1
+                break
+    return [box for box in found if box[0]]
+
+
+def stated(completion: str) -> str | None:
+    """The text of the answer that a completion states, or None where only a guess could tell.
+
+    The last box counts, boxes joined by "and" or a comma are one list; without a box, the last "answer is" or "####";
+    without either, a completion that is short enough to be an answer itself.
+    """
+    boxes = boxes_with_gaps(completion)
+    if boxes:
+        run = [boxes[-1][0]]
+        for (_, gap), (before, _) in zip(boxes[:0:-1], boxes[-2::-1], strict=True):
+            if not _CONNECTOR.fullmatch(gap):
+                break
+            run.insert(0, before)
+        return ", ".join(run) if len(set(run)) > 1 else run[-1]
+    cues = list(_STATED.finditer(completion))
+    if cues:
+        answer = completion[cues[-1].end() :].partition("\n")[0][:MAX_BARE].partition("**")[0]
+        end = _SENTENCE_END.search(answer)
+        answer = answer[: end.start()].strip() if end else answer.strip()
+        return answer if any(c.isalnum() for c in answer) and "\\boxed" not in answer else None
+    text = completion.strip()
+    return text if 0 < len(text) <= MAX_BARE and "\n" not in text else None
+
+
+_FIGURE = re.compile(r"(?<![\w.,/])[-+]?[$€£]?\d[\d,]*(?:\.\d+)?(?:/\d+)?%?")
+
+
+def closing_number(completion: str) -> str | None:
+    """The only figure of the last line ("So they need 12 buses."), if its other words name no number."""
+    last = completion.strip().rpartition("\n")[2][-MAX_BARE:]
+    figures = [figure.group().rstrip(",") for figure in _FIGURE.finditer(last)]
+    others = _FIGURE.sub(" ", last)
+    if len(figures) != 1 or _WORDS.search(others) or re.search(r"[\d\\^_=+*/]", others):
+        return None
+    return figures[0]
+
+
+def corrects_itself(completion: str) -> bool:
+    """Whether the text before its last box takes an earlier one back."""
+    boxes = boxes_with_gaps(completion)
+    return len(boxes) > 1 and bool(_CORRECTION.search(boxes[-1][1]))
+
+
+def is_bare(completion: str) -> bool:
+    """Whether the completion is nothing but an answer: no box, no cue."""
+    return not boxes_with_gaps(completion) and not _STATED.search(completion)
+
+
+def is_solution(reference: str) -> bool:
+    """Whether a reference is a worked solution that states its answer, not the answer alone."""
+    return len(reference) > MAX_BARE or bool(boxes_with_gaps(reference)) or "####" in reference

@@ -11,34 +11,75 @@ from typing import Any
 from math_verify import parse, verify
 
 from cooper_rl.records import Reason, Verdict, Verification
-from cooper_rl.verifiers.answers import has_answer, hedged, plain_number, stated_number, unclear
+from cooper_rl.verifiers.answers import (
+    boxes_with_gaps,
+    closing_number,
+    corrects_itself,
+    has_answer,
+    hedged,
+    is_bare,
+    is_solution,
+    stated,
+    unclear,
+)
+from cooper_rl.verifiers.equality import equal
+from cooper_rl.verifiers.forms import Expression, Form, Relation, Words, form_of
+from cooper_rl.verifiers.numbers import Number
 
 _MATCH = {True: (Verdict.CORRECT, Reason.MATCH), False: (Verdict.INCORRECT, Reason.MISMATCH)}
 _MAX_SHOWN = 200
 
 
 def explain(reference: str, completion: str) -> Verification:
-    """The `math` verifier."""
+    """The `math` verifier: our own forms and equality first, math-verify where those cannot tell."""
     if not reference.strip():
         return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
-    if hedged(completion):
+    gold = form_of(stated(reference) or "") if is_solution(reference) else form_of(reference)
+    if _contradicts(completion):
         return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, reference)
-    gold, stated = plain_number(reference), stated_number(completion)
-    if gold is not None and stated is not None:
-        return Verification(*_MATCH[gold == stated], str(gold), str(stated))
-    return _explain_parsed(reference, completion, strict=True)
+    text = stated(completion)
+    if isinstance(gold, Number) and not gold.unit and is_bare(completion) and (text is None or form_of(text) is None):
+        text = closing_number(completion)
+    answer = _answer_form(text, gold, bare=is_bare(completion)) if text else None
+    if text is None or answer is None:
+        return _explain_parsed(reference, completion)
+    verdict = equal(gold, answer) if gold is not None else None
+    if verdict is not None:
+        return Verification(*_MATCH[verdict], shown(reference), shown(text))
+    return _explain_parsed(reference, completion if isinstance(answer, Words) else f"\\boxed{{{text}}}")
+
+
+def _answer_form(text: str, gold: Form | None, *, bare: bool) -> Form | None:
+    """The form of what is stated; of a bare `4 + 5 = 9` the right side, of running text none."""
+    answer = form_of(text)
+    if isinstance(answer, Relation) and answer.sign == "=" and not isinstance(gold, Relation | Expression | None):
+        return form_of(text.rpartition("=")[2])
+    if bare and isinstance(answer, Words) and not isinstance(gold, Words):
+        return None
+    return answer
+
+
+def _contradicts(completion: str) -> bool:
+    """Several answers that do not agree, and no word that takes one of them back."""
+    texts = list(dict.fromkeys(box for box, _ in boxes_with_gaps(completion)))
+    if len(texts) < 2:
+        return hedged(completion)
+    if corrects_itself(completion) or stated(completion) == ", ".join(texts):
+        return False
+    forms = [form_of(text) for text in texts]
+    return any(a is None or forms[0] is None or equal(forms[0], a) is False for a in forms[1:])
 
 
 def explain_plain(reference: str, completion: str) -> Verification:
-    """The `math_verify` verifier: the library as it is, with reasons and a completion that hedges found INCORRECT."""
+    """The `math_verify` verifier: the library's judgement, with reasons; a completion that hedges is INCORRECT."""
     if not reference.strip():
         return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
     if hedged(completion):
         return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, reference)
-    return _explain_parsed(reference, completion, strict=False)
+    return _explain_parsed(reference, completion)
 
 
-def _explain_parsed(reference: str, completion: str, *, strict: bool) -> Verification:
+def _explain_parsed(reference: str, completion: str) -> Verification:
     gold = _parse_reference(reference)
     if not gold:
         return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
@@ -46,12 +87,12 @@ def _explain_parsed(reference: str, completion: str, *, strict: bool) -> Verific
     if not answer:
         reason = Reason.UNKNOWN_FORM if has_answer(completion) else Reason.NO_ANSWER
         return Verification(Verdict.UNPARSEABLE, reason, _shown(gold))
-    equal = bool(verify(gold, answer, timeout_seconds=None))
-    if equal and strict and _false_positive(reference, gold, answer):
-        equal = False
-    if not equal and strict and unclear(reference, completion):
+    same = bool(verify(gold, answer, timeout_seconds=None))
+    if same and _false_positive(reference, gold, answer):
+        same = False
+    if not same and unclear(reference, completion):
         return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, _shown(gold), _shown(answer))
-    return Verification(*_MATCH[equal], _shown(gold), _shown(answer))
+    return Verification(*_MATCH[same], _shown(gold), _shown(answer))
 
 
 @lru_cache(maxsize=4096)
@@ -59,6 +100,11 @@ def _parse_reference(reference: str) -> list[Any]:
     text = reference if "\\boxed" in reference or "$" in reference else f"${reference}$"
     parsed: list[Any] = parse(text, parsing_timeout=None) or parse(reference, parsing_timeout=None)
     return parsed
+
+
+def shown(text: str) -> str:
+    """A text as a verdict's explanation shows it."""
+    return text[:_MAX_SHOWN]
 
 
 def _shown(parsed: list[Any]) -> str:

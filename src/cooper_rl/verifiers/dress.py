@@ -1,0 +1,112 @@
+"""LaTeX and Unicode dress off an answer, so that equal answers become equal text as often as they can.
+
+Text only: nothing is evaluated, and every pattern runs in linear time. What stood in `\\text{...}` is kept between the
+marks OPEN and CLOSE, so that a unit "m" is not taken for a variable m.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+MAX_CHARACTERS = 4000
+OPEN, CLOSE = "⟦", "⟧"
+
+_UNICODE = str.maketrans(
+    {
+        **dict.fromkeys("−–—‒﹣", "-"),
+        **dict.fromkeys("×∙⋅·", "*"),
+        **dict.fromkeys("÷⁄∕", "/"),
+        **{"≤": "<=", "≥": ">=", "⩽": "<=", "⩾": ">=", "≠": "!=", "≈": "\\approx ", "∞": "\\infty ", "π": "\\pi "},
+        **{"√": "\\sqrt ", "∪": "\\cup ", "∈": "\\in ", "±": "\\pm ", "°": "°", "∅": "\\emptyset "},
+        **{"α": "\\alpha ", "β": "\\beta ", "θ": "\\theta ", "λ": "\\lambda ", "φ": "\\phi ", "‘": "'", "’": "'"},
+        **{"²": "^2", "³": "^3", "⁴": "^4", "½": " 1/2", "⅓": " 1/3", "¼": " 1/4", "¾": " 3/4", "⅔": " 2/3"},
+        **{"，": ",", "；": ";", "：": ":", "（": "(", "）": ")", "。": ".", "％": "%"},
+    }
+)
+_SYNONYMS = {
+    **dict.fromkeys(("dfrac", "tfrac", "cfrac"), "\\frac"),
+    **dict.fromkeys(("le", "leq", "leqslant"), "<="),
+    **dict.fromkeys(("ge", "geq", "geqslant"), ">="),
+    **dict.fromkeys(("ne", "neq"), "!="),
+    **dict.fromkeys(("times", "cdot", "ast"), "*"),
+    **dict.fromkeys(("lbrace",), "\\{"),
+    **dict.fromkeys(("rbrace",), "\\}"),
+    **dict.fromkeys(("mid", "vert"), "|"),
+    **dict.fromkeys(("degree", "degrees", "circ"), "°"),
+    **{"lt": "<", "gt": ">", "div": "/", "colon": ":", "cupdot": "\\cup", "dbinom": "\\binom", "land": " and "},
+    **dict.fromkeys(
+        ("left", "right", "bigl", "bigr", "Bigl", "Bigr", "big", "Big", "displaystyle", "textstyle", "limits"), ""
+    ),
+    **dict.fromkeys(("quad", "qquad", "space", "enspace", "thinspace"), " "),
+    **dict.fromkeys(("lor", "or"), " or "),
+}
+_COMMAND = re.compile(r"\\([A-Za-z]+)")
+_TEXT = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mbox|operatorname|mathbf|mathit|rm|bf)\s*\{([^{}]*)\}")
+_SPACES = re.compile(r"(?<!\\)\\[,;:! ]|~|\s+")
+_DELIMITERS = re.compile(r"\\[()\[\]]|\$+")
+_BARE_FRACTION = re.compile(r"\\frac\s*(?:\{([^{}]*)\}|([0-9a-zA-Z]))\s*(?:\{([^{}]*)\}|([0-9a-zA-Z]))")
+_BARE_ROOT = re.compile(r"\\sqrt\s+?([0-9a-zA-Z]|\\pi)|\\sqrt([0-9])")
+_TRAILING = " .,;:*\\"
+_LEADING = " ,;:*"
+_CIRCLED = re.compile("[①-⑳]")
+
+
+def undress(text: str) -> str:
+    """The answer in plain dress; at most MAX_CHARACTERS are looked at."""
+    text = _CIRCLED.sub(lambda found: f"{found.group()},", text[:MAX_CHARACTERS])
+    text = unicodedata.normalize("NFKC", text.translate(_UNICODE)).translate(_UNICODE)
+    text = "".join(c if c.isprintable() else " " for c in text).replace(OPEN, "").replace(CLOSE, "")
+    text = text.replace("\\!", "").replace("{,}", ",").replace("\\$", "").replace("\\%", "%").replace("**", "")
+    text = re.sub(r"\^\s*\{\s*\\circ\s*\}|\^\s*\\circ|\^°", "°", text)
+    for _ in range(3):  # nested \text{\mathrm{...}}
+        text = _TEXT.sub(rf" {OPEN}\1{CLOSE} ", text)
+    text = _DELIMITERS.sub(" ", text)
+    text = re.sub(r"\\(left|right)\s*\.", "", text)
+    text = _COMMAND.sub(lambda found: _SYNONYMS.get(found.group(1), found.group(0)), text)
+    text = _SPACES.sub(" ", text)
+    text = _BARE_FRACTION.sub(lambda f: f"\\frac{{{f.group(1) or f.group(2)}}}{{{f.group(3) or f.group(4)}}}", text)
+    text = _BARE_ROOT.sub(lambda f: f"\\sqrt{{{f.group(1) or f.group(2)}}}", text)
+    return _stripped(text)
+
+
+def _stripped(text: str) -> str:
+    text = re.sub(r"\s+", " ", text).lstrip(_LEADING)
+    end = text.rstrip(_TRAILING)
+    return end + "\\}" if text[len(end) :].startswith("\\}") else end
+
+
+def plain_words(text: str) -> str:
+    """Undressed text without marks: for comparing words."""
+    return _stripped(text.replace(OPEN, " ").replace(CLOSE, " "))
+
+
+def compact(text: str) -> str:
+    """Undressed text without any space: equal for most answers that differ in dress alone."""
+    return re.sub(r"\s+", "", text.replace(OPEN, "").replace(CLOSE, ""))
+
+
+def split_top(text: str, separators: str) -> list[str]:
+    """Parts between separators (a pattern) that stand outside every bracket."""
+    pattern = re.compile(rf"(?P<separator>{separators})|(?P<open>\\\{{|[(\[{{{OPEN}])|(?P<close>\\\}}|[)\]}}{CLOSE}])")
+    parts, depth, start = [], 0, 0
+    for found in pattern.finditer(text):
+        if found.group("open"):
+            depth += 1
+        elif found.group("close"):
+            depth = max(0, depth - 1)
+        elif depth == 0:
+            parts.append(text[start : found.start()])
+            start = found.end()
+    parts.append(text[start:])
+    return parts
+
+
+def balanced(text: str) -> bool:
+    """Whether brackets open before they close, whatever their kind (`(1, 2]` is an interval)."""
+    depth = 0
+    for c in text:
+        depth += (c in "([{") - (c in ")]}")
+        if depth < 0:
+            return False
+    return depth == 0

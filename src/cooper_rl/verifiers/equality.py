@@ -1,0 +1,221 @@
+"""Whether an answer says the same as the reference answer. Three values: None where the rules here cannot tell.
+
+Symmetric in its two sides but for rounding: a rounded reference accepts an exact answer, never the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from cooper_rl.verifiers import expressions
+from cooper_rl.verifiers.forms import Expression, Form, Group, Interval, Intervals, Matrix, Relation, Words
+from cooper_rl.verifiers.numbers import Number, same_unit
+
+
+def equal(reference: Form, answer: Form) -> bool | None:
+    """Whether `answer` is what `reference` says."""
+    reference, answer = _unwrapped(reference, answer), _unwrapped(answer, reference)
+    if isinstance(reference, Number) and isinstance(answer, Number):
+        return equal_numbers(reference, answer)
+    if isinstance(reference, Number | Expression) and isinstance(answer, Number | Expression):
+        return _equal_expressions(reference, answer)
+    if isinstance(reference, Words) and isinstance(answer, Words):
+        return _equal_words(reference, answer)
+    if isinstance(reference, Group) and isinstance(answer, Group):
+        return _equal_groups(reference, answer)
+    if isinstance(reference, Matrix) and isinstance(answer, Matrix):
+        return _equal_matrices(reference, answer)
+    if isinstance(reference, Relation) or isinstance(answer, Relation):
+        return _equal_relations(_relation(reference), _relation(answer))
+    if isinstance(reference, Intervals) or isinstance(answer, Intervals):
+        left, right = _intervals(reference), _intervals(answer)
+        if left is not None and right is not None:
+            return _equal_unordered(left, right, equal_intervals)
+    if isinstance(reference, Words) or isinstance(answer, Words):
+        return True if _letter(reference) and _letter(reference) == _letter(answer) else None
+    return False
+
+
+def _letter(form: Form) -> str:
+    """A choice letter that may have been read as a variable."""
+    return form.text.lower() if isinstance(form, Words | Expression) and len(form.text) == 1 else ""
+
+
+def _relation(form: Form) -> Relation | None:
+    """`y = 2x + 1` as an equation; a bare expression is none."""
+    if isinstance(form, Relation):
+        return form
+    if isinstance(form, Expression) and form.name and not form.arguments:
+        return Relation("=", Expression(form.name), Expression(form.text))
+    return None
+
+
+def _equal_relations(reference: Relation | None, answer: Relation | None) -> bool | None:
+    if reference is None or answer is None:
+        return None
+    if reference.sign != answer.sign:
+        return False
+    sides = [_sympy(side) for form in (reference, answer) for side in (form.left, form.right)]  # type: ignore[arg-type]
+    if any(side is None for side in sides):
+        return None
+    left, right, other_left, other_right = sides
+    return expressions.proportional(left - right, other_left - other_right)
+
+
+def equal_numbers(reference: Number, answer: Number) -> bool:
+    """Exact, but for a rounded reference, a dropped percent sign or degree sign, and units of one kind."""
+    if reference.clock and answer.clock:
+        return reference.clock == answer.clock
+    if reference.base != answer.base:  # a bare numeral beside 1011_2 is one in the same base
+        based, bare = (reference, answer) if reference.base != 10 else (answer, reference)
+        return bare.base == 10 and bare.value == int(_digits(based)) if _digits(based).isdigit() else False
+    values = same_unit(reference, answer)
+    if values is None:
+        return False
+    a, b = values
+    if reference.percent != answer.percent:
+        percent, bare = (reference, b) if reference.percent else (answer, a)
+        if abs(bare) >= 1 and bare == percent.value * 100:
+            return True
+    return a == b or rounds_to(reference, answer)
+
+
+def _digits(number: Number) -> str:
+    """The digits of a whole number in its base."""
+    value, digits = int(number.value), ""
+    while value:
+        value, digit = divmod(value, number.base)
+        digits = "0123456789abcdef"[digit] + digits
+    return digits or "0"
+
+
+def rounds_to(reference: Number, answer: Number) -> bool:
+    """Whether the reference is the answer, rounded; or the answer the reference's with one or more digits less.
+
+    A written decimal is a rounded value where the answer has more digits than it or is a fraction. The other way needs
+    four significant digits in the answer, or three and three decimals in the reference: 165.5 for 165.47.
+    """
+    if reference.decimals is None:
+        return False
+    decimals = reference.decimals + 2 * reference.percent
+    answer_decimals = None if answer.decimals is None else answer.decimals + 2 * answer.percent
+    difference = abs(reference.value - answer.value)
+    if answer_decimals is None and answer.value.denominator == 1:
+        answer_decimals = 0
+    if answer_decimals is None or answer_decimals > decimals:
+        return difference <= Fraction(1, 2 * 10**decimals)
+    digits = len(str(abs(answer.value.numerator * 10**answer_decimals // answer.value.denominator)))
+    enough = digits >= 4 or (digits >= 3 and decimals >= 3)
+    return enough and 0 < answer_decimals < decimals and difference <= Fraction(1, 2 * 10**answer_decimals)
+
+
+def _equal_expressions(reference: Number | Expression, answer: Number | Expression) -> bool | None:
+    if isinstance(reference, Expression) and isinstance(answer, Expression):
+        if reference.text.replace(" ", "") == answer.text.replace(" ", ""):
+            return True
+    a, b = _sympy(reference), _sympy(answer)
+    if a is None or b is None:
+        return None
+    if isinstance(reference, Expression) and isinstance(answer, Expression):
+        if len(reference.arguments) == len(answer.arguments):
+            b = expressions.renamed(b, answer.arguments, reference.arguments)
+    if isinstance(reference, Number) and reference.decimals is not None:
+        value = expressions.value_at(b, {})
+        if value is None:
+            return False if b.free_symbols else None
+        if not value.is_real:
+            return False
+        exact = Number(Fraction(str(value)).limit_denominator(10**30))
+        return rounds_to(reference, exact)
+    if a.free_symbols != b.free_symbols:
+        a, b = expressions.lower_case(a), expressions.lower_case(b)
+        b = expressions.same_family(a, b)
+    return expressions.equal_values(a, b)
+
+
+def _sympy(form: Number | Expression) -> object | None:
+    if isinstance(form, Expression):
+        return expressions.parsed(form.text)
+    value = expressions.sympy.Rational(form.value.numerator, form.value.denominator)
+    return value * expressions.sympy.pi / 180 if form.degrees else value
+
+
+def _equal_words(reference: Words, answer: Words) -> bool | None:
+    if reference.text == answer.text:
+        return True
+    return False if reference.closed and answer.closed else None
+
+
+def _unwrapped(form: Form, other: Form) -> Form:
+    """A set or list of one answer, be it named twice, beside a single answer."""
+    if isinstance(form, Group) and form.kind != "tuple" and len(set(form.items)) == 1 and not isinstance(other, Group):
+        return form.items[0]
+    return form
+
+
+def _equal_groups(reference: Group, answer: Group) -> bool | None:
+    if len(reference.items) != len(answer.items):
+        return False
+    if reference.names and answer.names and sorted(reference.names) == sorted(answer.names):
+        by_name = dict(zip(answer.names, answer.items, strict=True))
+        return _both(*(equal(item, by_name[name]) for name, item in zip(reference.names, reference.items, strict=True)))
+    if "tuple" in (reference.kind, answer.kind):
+        if reference.kind != answer.kind and "set" in (reference.kind, answer.kind):
+            return False
+        return _both(*(equal(a, b) for a, b in zip(reference.items, answer.items, strict=True)))
+    return _equal_unordered(reference.items, answer.items, equal)
+
+
+def _equal_unordered(reference: Sequence, answer: Sequence, same) -> bool | None:  # type: ignore[no-untyped-def,type-arg]
+    """Each of the one equals another of the other."""
+    if len(reference) != len(answer):
+        return False
+    left, unknown = list(answer), False
+    for item in reference:
+        verdicts = [same(item, other) for other in left]
+        if True in verdicts:
+            left.pop(verdicts.index(True))
+        elif None in verdicts:
+            unknown = True
+        else:
+            return False
+    return None if unknown else True
+
+
+def _intervals(form: Form) -> Sequence[Interval] | None:
+    if isinstance(form, Intervals):
+        return form.parts
+    if isinstance(form, Group) and form.kind == "tuple" and len(form.items) == 2:
+        return (Interval(form.items[0], form.items[1], False, False),)
+    return None
+
+
+def equal_intervals(reference: Interval, answer: Interval) -> bool | None:
+    """The same ends, open or closed alike."""
+    if (reference.low_closed, reference.high_closed) != (answer.low_closed, answer.high_closed):
+        return False
+    return _both(_equal_ends(reference.low, answer.low), _equal_ends(reference.high, answer.high))
+
+
+def _equal_ends(reference: Form | None, answer: Form | None) -> bool | None:
+    if reference is None or answer is None:
+        return reference is answer
+    return equal(reference, answer)
+
+
+def _equal_matrices(reference: Matrix, answer: Matrix) -> bool | None:
+    shape = [len(row) for row in reference.rows]
+    if shape != [len(row) for row in answer.rows]:
+        return False
+    cells = zip(
+        (c for row in reference.rows for c in row), (c for row in answer.rows for c in row), strict=True
+    )
+    return _both(*(equal(a, b) for a, b in cells))
+
+
+def _both(*verdicts: bool | None) -> bool | None:
+    """All of them, in three values."""
+    if False in verdicts:
+        return False
+    return None if None in verdicts else True

@@ -1,0 +1,121 @@
+"""Whether two mathematical expressions are equal: parsed to sympy by math-verify's own parser, compared by value.
+
+Values are taken at fixed points with 40 digits; nothing is simplified and nothing is ever evaluated as Python. Time and
+memory are the worker's affair: it is killed past its deadline.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any
+
+import sympy
+from latex2sympy2_extended import latex2sympy
+
+from cooper_rl.verifiers.dress import CLOSE, OPEN
+
+DIGITS = 40
+MAX_OPERATIONS = 600
+POINTS = tuple(sympy.Rational(p, q) for p, q in ((7, 11), (13, 7), (23, 19), (31, 9), (17, 29), (41, 13), (5, 23)))
+_FUNCTION = re.compile(r"(?<![A-Za-z\\])(sqrt|arcsin|arccos|arctan|sinh|cosh|tanh|sin|cos|tan|cot|sec|csc|log|ln|exp|pi)\b")
+_LONG_EXPONENT = re.compile(r"\^ ?(-?\d{2,}|-\d)")
+_BRACKET_EXPONENT = re.compile(r"\^ ?\(([^()]*)\)")
+_DECIMAL = re.compile(r"(?<![\d.])(\d*)\.(\d+)(?![\d.])")
+_ROOT = re.compile(r"\\sqrt ?\(([^()]*)\)")
+
+
+@lru_cache(maxsize=4096)
+def parsed(text: str) -> Any | None:
+    """An undressed text as a sympy expression; None if it cannot be read, or is too large to be compared."""
+    text = text.replace(OPEN, " ").replace(CLOSE, " ").replace("°", "*\\pi/180")
+    text = _DECIMAL.sub(lambda d: f"\\frac{{{int(d.group(1) + d.group(2))}}}{{1{'0' * len(d.group(2))}}}", text)
+    text = _FUNCTION.sub(r"\\\1", text).replace("**", "^")
+    text = _ROOT.sub(r"\\sqrt{\1}", _BRACKET_EXPONENT.sub(r"^{\1}", _LONG_EXPONENT.sub(r"^{\1}", text)))
+    try:
+        expression = latex2sympy(text.replace("*", "\\cdot "))
+    except Exception:  # the parser's boundary: what it cannot read has no form here
+        return None
+    if not isinstance(expression, sympy.Expr) or expression.count_ops() > MAX_OPERATIONS:
+        return None
+    return expression
+
+
+def equal_values(a: Any, b: Any) -> bool | None:
+    """Whether two expressions agree at every point where both have a value; None if too few points have one."""
+    symbols = sorted(a.free_symbols | b.free_symbols, key=str)
+    if len(symbols) > 24:
+        return None
+    if a.free_symbols != b.free_symbols and not _same_letters(a, b):
+        if a.free_symbols and b.free_symbols and not (a.free_symbols & b.free_symbols):
+            return False
+    agreed = 0
+    for shift in range(len(POINTS) if symbols else 1):
+        point = {symbol: POINTS[(shift + 3 * i) % len(POINTS)] + i for i, symbol in enumerate(symbols)}
+        values = [value_at(side, point) for side in (a, b)]
+        if values[0] is None or values[1] is None:
+            continue
+        if not close(values[0], values[1]):
+            return False
+        agreed += 1
+    return True if agreed >= (3 if symbols else 1) else None
+
+
+def proportional(a: Any, b: Any) -> bool | None:
+    """Whether a is a constant times b: `a = 0` and `b = 0` are the same equation then."""
+    if a.free_symbols != b.free_symbols or not a.free_symbols:
+        return False
+    symbols = sorted(a.free_symbols, key=str)
+    ratios = []
+    for shift in range(len(POINTS)):
+        point = {symbol: POINTS[(shift + 3 * i) % len(POINTS)] + i for i, symbol in enumerate(symbols)}
+        values = [value_at(side, point) for side in (a, b)]
+        if values[0] is None or values[1] is None or values[1] == 0:
+            continue
+        ratios.append(values[0] / values[1])
+    if len(ratios) < 3:
+        return None
+    return ratios[0] != 0 and all(close(ratio, ratios[0]) for ratio in ratios)
+
+
+def value_at(expression: Any, point: dict[Any, Any]) -> Any | None:
+    """The complex value with DIGITS digits, or None where there is none."""
+    try:
+        value = sympy.N(expression.subs(point), DIGITS)
+    except (ArithmeticError, AttributeError, TypeError, ValueError, NotImplementedError):
+        return None
+    return value if value.is_number and value.is_finite and not value.free_symbols else None
+
+
+def close(a: Any, b: Any) -> bool:
+    """Equal to 25 digits; a value that is only rounding noise beside the other is not zero by itself."""
+    size = max(abs(a), abs(b))
+    return bool(size == 0 or abs(a - b) <= size * sympy.Float("1e-25")) or bool(size < sympy.Float("1e-30") and a == b)
+
+
+def _same_letters(a: Any, b: Any) -> bool:
+    return {str(s).lower() for s in a.free_symbols} == {str(s).lower() for s in b.free_symbols}
+
+
+def renamed(expression: Any, old: tuple[str, ...], new: tuple[str, ...]) -> Any:
+    """The same function of other argument names."""
+    names = {sympy.Symbol(a): sympy.Symbol(b) for a, b in zip(old, new, strict=True)}
+    by_name = {str(symbol): symbol for symbol in expression.free_symbols}
+    return expression.subs({by_name[str(a)]: b for a, b in names.items() if str(a) in by_name}, simultaneous=True)
+
+
+def same_family(a: Any, b: Any) -> Any:
+    """`b` with its integer parameter named as in `a`: k \\pi and n \\pi are one family of angles."""
+    (own, other) = ({str(s): s for s in x.free_symbols - y.free_symbols} for x, y in ((a, b), (b, a)))
+    parameters = {"k", "m", "n"}
+    if len(own) == len(other) == 1 and set(own) | set(other) <= parameters and a.has(sympy.pi) and b.has(sympy.pi):
+        return b.subs(next(iter(other.values())), next(iter(own.values())))
+    return b
+
+
+def lower_case(expression: Any) -> Any:
+    """Symbols in lower case, where no two become one: C and c are one constant to a reader."""
+    names = {symbol: str(symbol).lower() for symbol in expression.free_symbols}
+    if len(set(names.values())) < len(names):
+        return expression
+    return expression.subs({symbol: sympy.Symbol(name) for symbol, name in names.items()}, simultaneous=True)

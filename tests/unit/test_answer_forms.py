@@ -1,0 +1,225 @@
+"""Equality of answers in many forms: tables by hand, and properties that hold for every value."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cooper_rl.records import Verdict
+from cooper_rl.verifiers.answers import stated
+from cooper_rl.verifiers.equality import equal
+from cooper_rl.verifiers.forms import form_of
+from cooper_rl.verifiers.maths import explain
+from cooper_rl.verifiers.numbers import number
+
+
+def same(reference: str, answer: str) -> bool | None:
+    gold, form = form_of(reference), form_of(answer)
+    return equal(gold, form) if gold is not None and form is not None else None
+
+
+EQUAL = [
+    # dress
+    ("1/2", r"\dfrac{1}{2}"),
+    ("1/2", r"\frac12"),
+    ("1/2", "$\\frac{1}{2}$."),
+    ("32,348", r"32,\!348"),
+    ("7", "7."),
+    ("7", "７"),
+    ("-7", "\u22127"),
+    # numbers as people write them
+    ("1,234", "1234"),
+    ("0.5", "50%"),
+    ("12%", "12"),
+    ("0.333", "1/3"),
+    ("6.67", "20:3"),
+    ("21.93", r"21 \dfrac{13}{14}"),
+    ("165.47", "165.5"),
+    ("1.87e6", r"1.87 \times 10^6"),
+    ("forty-two", "42"),
+    ("-3.5", "minus three point five"),
+    ("2 million", "2000000"),
+    (r"\$18", "18 dollars"),
+    ("2 hours", "120 minutes"),
+    ("42", "42 apples"),
+    ("5.4", r"5.4 \text{ square units}"),
+    ("15", "15th Day"),
+    (r"\frac{3\pi}{4}", r"135^\circ"),
+    ("1011_2", "1011"),
+    ("10:30", "10:30"),
+    # expressions
+    (r"2\sqrt{3}", r"\sqrt{12}"),
+    ("x^2+2x+1", "(x+1)^2"),
+    (r"1.5 + 5.5(-1)^n", r"\dfrac{3 + 11(-1)^n}{2}"),
+    ("10!", "3628800"),
+    (r"2 \arcsin \sqrt{a}", r"\arccos(1 - 2a)"),
+    # assignments, functions, equations
+    ("x = 5", "5"),
+    ("f(z)=z", "f(x)=x"),
+    ("x^2+y^2=1", "2y^2+2x^2=2"),
+    ("y = 2x + 1", "2x - y + 1 = 0"),
+    (r"k\pi", r"x = n\pi"),
+    # several answers
+    ("5,1", "1, 5"),
+    ("{1,3,5}", r"\{5, 3, 1\}"),
+    (r"\pm 2", "2, -2"),
+    (r"0, \pm 1", r"\{-1, 0, 1\}"),
+    ("-5,7", r"7 \text{ and } -5"),
+    ("7,14,18", "Paolo: 18, Qing: 14, Rayna: 7"),
+    ("(1,2), (3,4)", "(3, 4), (1, 2)"),
+    ("2,4,3", "T(10)=2, T(11)=4, T(12)=3"),
+    ("1,2,3", "(x, y, z) = (1, 2, 3)"),
+    # intervals and inequalities
+    (r"(-\infty,-5)", "k < -5"),
+    ("(3,4]", r"3 < \lambda \leq 4"),
+    (r"\{x|-2<x<3\}", r"(-2,\ 3)"),
+    (r"x \in [-2,7]", "[-2, 7]"),
+    (r"(0, \frac{3}{5}) \cup (1, +\infty)", r"(1, \infty) \cup (0, 0.6)"),
+    (r"a \neq 2", "a ≠ 2"),
+    # matrices
+    (r"\begin{pmatrix} 1/5 \\ -18/5 \end{pmatrix}", r"\begin{bmatrix} 0.2 \\ -3.6 \end{bmatrix}"),
+    # words
+    ("(B)", r"\textbf{B}"),
+    ("B", "(B) 12 apples"),
+    ("yes", "Yes."),
+    ("Tuesday", "tuesday"),
+]
+
+UNEQUAL = [
+    ("1/3", "0.333"),  # an exact reference; the other way round it is right
+    ("12.25", "12.3"),
+    ("18", "18.5"),
+    ("0.5", "0.5%"),
+    ("2 cm", "2 km"),
+    ("2 hours", "2 kg"),
+    ("1011_2", "11"),
+    ("10:30", "1:03"),
+    ("2021", r"\pm 2021"),
+    (r"\frac{1}{2006!}", r"\frac{1}{2004!}"),
+    ("x^2+y^2=1", "x^2+y^2=2"),
+    ("f(x)=x", "f(x)=x+1"),
+    ("5,1", "1,6"),
+    ("5,1", "1"),
+    ("(1,2)", "(2,1)"),
+    ("(1,1006)", "(11,006)"),
+    ("[1,2]", "[1,2)"),
+    ("k < -5", "k > -5"),
+    (r"2^{k-n}", r"2^{k-n+1}"),
+    (r"\begin{pmatrix}1\\2\end{pmatrix}", r"\begin{pmatrix}2\\1\end{pmatrix}"),
+    ("yes", "no"),
+    ("A", "B"),
+]
+
+
+@pytest.mark.parametrize(("reference", "answer"), EQUAL)
+def test_the_same_in_another_form(reference, answer):
+    assert same(reference, answer) is True
+
+
+@pytest.mark.parametrize(("reference", "answer"), UNEQUAL)
+def test_near_misses(reference, answer):
+    assert same(reference, answer) is False
+    if (reference, answer) not in UNEQUAL[:2]:
+        assert same(answer, reference) is not True
+
+
+EXACT = [pair for pair in EQUAL if pair not in [("0.333", "1/3"), ("6.67", "20:3"), ("165.47", "165.5")]]
+
+
+@pytest.mark.parametrize(("reference", "answer"), [p for p in EXACT if p[0] != "21.93"])
+def test_equality_is_symmetric_but_for_rounding(reference, answer):
+    assert same(answer, reference) is True
+
+
+@pytest.mark.parametrize(
+    ("completion", "answer"),
+    [
+        (r"So \boxed{12}. Check: \boxed{12}", "12"),
+        (r"The roots are \boxed{2} and \boxed{3}.", "2, 3"),
+        ("Adding up.\n#### 1,234", "1,234"),
+        ("The answer is 5 because 2 + 3 is 5.", "5"),
+        ("**Final Answer:** 42", "42"),
+        ("The answer is 3. Wait, no. The answer is 4.", "4"),
+        ("12", "12"),
+        ("First this.\nThen that.", None),
+        (r"The final answer is $\boxed", None),
+    ],
+)
+def test_where_a_completion_states_its_answer(completion, answer):
+    assert stated(completion) == answer
+
+
+@pytest.mark.parametrize(
+    ("reference", "completion", "verdict"),
+    [
+        ("12", r"\boxed{12} or rather \boxed{13}", "INCORRECT"),
+        ("13", r"\boxed{12}. Wait, that is a mistake: \boxed{13}", "CORRECT"),
+        ("12", r"\boxed{12}. Wait, that is a mistake: \boxed{13}", "INCORRECT"),
+        ("9", "4 + 5 = 9", "CORRECT"),
+        ("12", "The answer is twelve.", "CORRECT"),
+        ("3", "So they need 3 buses.", "CORRECT"),
+        ("3", "So 2 of them need 3 buses, or 4.", "UNPARSEABLE"),
+        (r"First we add.\n\nThe result is \boxed{7}", "The answer is 7.", "CORRECT"),
+        ("12", "", "UNPARSEABLE"),
+        ("", "12", "UNPARSEABLE"),
+    ],
+)
+def test_verdicts_on_completions(reference, completion, verdict):
+    assert explain(reference, completion).verdict is Verdict(verdict)
+
+
+VALUES = st.fractions(min_value=-1000, max_value=1000, max_denominator=60)
+DRESSES = [
+    lambda v: str(v),
+    lambda v: f"  ${v}$ .",
+    lambda v: rf"\boxed{{{v}}}",
+    lambda v: rf"{'-' if v < 0 else ''}\frac{{{abs(v.numerator)}}}{{{v.denominator}}}",
+    lambda v: rf"x = \dfrac{{{v.numerator}}}{{{v.denominator}}}",
+    lambda v: f"{v} apples",
+    lambda v: rf"{v}\text{{ apples}}",
+]
+
+
+@given(VALUES, st.sampled_from(DRESSES), st.sampled_from(DRESSES))
+@settings(max_examples=300, deadline=None)
+def test_a_value_equals_itself_in_every_dress(value, dress, other):
+    assert same(dress(value), other(value)) is True
+
+
+@given(VALUES, VALUES, st.sampled_from(DRESSES), st.sampled_from(DRESSES))
+@settings(max_examples=300, deadline=None)
+def test_another_value_is_another_in_every_dress(value, other, dress, other_dress):
+    if value != other:
+        assert same(dress(value), other_dress(other)) is False
+
+
+@given(st.integers(0, 10**9))
+def test_thousands_separators_change_nothing(value):
+    assert number(f"{value:,}").value == value
+
+
+@given(st.lists(VALUES, min_size=2, max_size=5, unique=True), st.randoms(use_true_random=False))
+@settings(deadline=None)
+def test_lists_in_any_order_tuples_in_theirs(values, random):
+    shuffled = random.sample(values, len(values))
+    plain, other = ", ".join(map(str, values)), ", ".join(map(str, shuffled))
+    assert same(plain, rf"\{{{other}\}}") is True
+    assert same(f"({plain})", f"({other})") is (values == shuffled)
+
+
+@given(st.decimals(min_value=0, max_value=999, places=2), st.fractions(min_value=0, max_value=999, max_denominator=997))
+def test_a_rounded_reference_accepts_what_rounds_to_it(reference, answer):
+    within = abs(Fraction(str(reference)) - answer) <= Fraction(1, 200)
+    exact = answer.denominator == 1
+    if within or not exact:
+        assert same(str(reference), f"{answer.numerator}/{answer.denominator}") is within
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+@settings(max_examples=500, deadline=None)
+def test_no_text_breaks_the_forms(reference, answer):
+    """Every Unicode class and unbalanced bracket: a form or none, and never an exception."""
+    form_of(reference)
+    stated(answer)
+    form_of(answer)
