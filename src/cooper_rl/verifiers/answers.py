@@ -22,19 +22,6 @@ _MAYBE = re.compile(
 )
 
 
-def boxed(text: str) -> list[str]:
-    """The contents of every `\\boxed{...}` with balanced braces, in order."""
-    found = []
-    for match in re.finditer(r"\\boxed\s*\{", text):
-        depth, start = 1, match.end()
-        for index in range(start, min(len(text), start + 2000)):
-            depth += (text[index] == "{") - (text[index] == "}")
-            if depth == 0:
-                found.append(text[start:index].strip())
-                break
-    return found
-
-
 def plain_number(text: str) -> Fraction | None:
     """An integer, decimal, simple fraction or number with thousands separators as an exact value; else None."""
     text = text.strip().strip("$").rstrip(".").strip()
@@ -46,20 +33,9 @@ def plain_number(text: str) -> Fraction | None:
     return Fraction(numerator) / int(denominator or 1)
 
 
-def stated_number(completion: str) -> Fraction | None:
-    """The number of an unmistakable closing statement (one box, or a cue with a plain number at the very end)."""
-    boxes = boxed(completion)
-    if len(boxes) == 1:
-        return plain_number(boxes[0])
-    if boxes:
-        return None
-    cues = list(_CUE.finditer(completion))
-    return plain_number(completion[cues[-1].end() :]) if cues else None
-
-
 def hedged(completion: str) -> bool:
     """Whether the completion offers several answers that differ as text or number."""
-    boxes = boxed(completion)
+    boxes = [box for box, _ in boxes_with_gaps(completion)]
     if len({plain_number(box) if plain_number(box) is not None else box for box in boxes}) > 1:
         return True
     pairs = [m.groups() for pattern in (_HEDGE, _MAYBE) for m in pattern.finditer(completion)]
@@ -75,7 +51,7 @@ def unclear(reference: str, completion: str) -> bool:
     """Whether the completion names the reference's number outside any box or cue, so that taking another of its
     numbers for the answer may be the verifier's mistake ("That makes 12. I am 90% sure.")."""
     gold = plain_number(reference)
-    if gold is None or boxed(completion) or _CUE.search(completion):
+    if gold is None or boxes_with_gaps(completion) or _CUE.search(completion):
         return False
     return any(plain_number(found.group()) == gold for found in _NUMBER.finditer(completion))
 
@@ -93,12 +69,13 @@ _CORRECTION = re.compile(
 )
 _CONNECTOR = re.compile(r"[\s$,;.]*(?:\\text\{)?\s*(?:and|or|,|;)?\s*\}?[\s$\\()\[\]]*")
 MAX_BARE = 300
+MAX_BOXES = 64  # the last ones
 
 
 def boxes_with_gaps(text: str) -> list[tuple[str, str]]:
     """Each box's content with the text between it and the box before it."""
     found, end = [], 0
-    for match in re.finditer(r"\\(?:boxed|fbox)\s*\{", text):
+    for match in list(re.finditer(r"\\(?:boxed|fbox)\s*\{", text))[-MAX_BOXES:]:
         depth, start = 1, match.end()
         for index in range(start, min(len(text), start + 2000)):
             depth += (text[index] == "{") - (text[index] == "}")
