@@ -15,7 +15,7 @@ import time
 from dataclasses import fields
 from typing import Any
 
-from transformers import AutoModelForSequenceClassification, TrainerCallback
+from transformers import AutoModelForSequenceClassification, PrinterCallback, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from cooper_rl.data import load_problems
@@ -57,6 +57,7 @@ def cooper(steps: int, folder: str, rows: Any) -> list[float]:
     trainer = CooperTrainer(resolve_model("nano", "policy"), reward_model, config, rows, rehearsal=rehearsal)
     times = StepTimes()
     trainer.add_callback(times)
+    trainer.remove_callback(PrinterCallback)
     with trainer.verifier:
         trainer.train()
     return times.seconds()
@@ -79,6 +80,7 @@ def plain(steps: int, folder: str, rows: Any) -> list[float]:
     trainer = GRPOTrainer(resolve_model("nano", "policy"), reward_funcs=reward_model, args=config, train_dataset=rows)
     times = StepTimes()
     trainer.add_callback(times)
+    trainer.remove_callback(PrinterCallback)
     trainer.train()
     return times.seconds()
 

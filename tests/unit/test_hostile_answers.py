@@ -45,12 +45,54 @@ def texts() -> list[str]:
     cases += ["1" * n for n in (20, 401, 5000, 60_000)] + ["0." + "3" * n for n in (30, 5000)]
     cases += [a * n + "12" + b * n for a, b in ("()", "[]", "{}", (r"\{", r"\}")) for n in (5, 300, 20_000)]
     cases += [a * n for a in "([{" for n in (1, 1000)] + [b * n for b in ")]}" for n in (1, 1000)]
-    cases += [r"\frac{", r"\frac{1", r"\frac{1}{", r"\sqrt[", r"\begin{pmatrix} 1 & 2", r"\left(", r"\text{12", "$$$", "\\"]
+    cases += [
+        r"\frac{",
+        r"\frac{1",
+        r"\frac{1}{",
+        r"\sqrt[",
+        r"\begin{pmatrix} 1 & 2",
+        r"\left(",
+        r"\text{12",
+        "$$$",
+        "\\",
+    ]
     cases += [r"\frac{12}{0}", r"\log(0)", r"0^0", r"\frac{0}{0}", r"\infty - \infty", r"\lim_{x \to 0} \frac{1}{x}"]
     cases += [r"\int_{0}^{\infty} e^{-x^2} dx", r"\sum_{n=1}^{\infty} \frac{1}{n^2}", r"\prod_{n=1}^{10^9} n"]
-    cases += ["\x00", "\x0012\x0013", "1\x002", "\u202e21", "\u200b", "\ufeff13", "\ud7ff", "1\u03002", "𝟏𝟑", "१३", "١٣", "XIII"]
-    cases += [", ".join(map(str, range(n))) for n in (63, 65, 3000)] + ["x=" * 500 + "13", "a<" * 200 + "b", r"\pm" * 60 + "1"]
-    cases += ["nan", "inf", "None", "True", "1e400", "1e-400", "0x0D", "0b1101", "13j", "1_3", "--13", "+-13", "13e", "e13"]
+    cases += [
+        "\x00",
+        "\x0012\x0013",
+        "1\x002",
+        "\u202e21",
+        "\u200b",
+        "\ufeff13",
+        "\ud7ff",
+        "1\u03002",
+        "𝟏𝟑",
+        "१३",
+        "١٣",
+        "XIII",
+    ]
+    cases += [", ".join(map(str, range(n))) for n in (63, 65, 3000)] + [
+        "x=" * 500 + "13",
+        "a<" * 200 + "b",
+        r"\pm" * 60 + "1",
+    ]
+    cases += [
+        "nan",
+        "inf",
+        "None",
+        "True",
+        "1e400",
+        "1e-400",
+        "0x0D",
+        "0b1101",
+        "13j",
+        "1_3",
+        "--13",
+        "+-13",
+        "13e",
+        "e13",
+    ]
     cases += ["{{" * 30 + "13" + "}}" * 30, r"\text{" * 50 + "13" + "}" * 50, r"\boxed{" * 50 + "13" + "}" * 50]
     return cases
 
@@ -101,7 +143,14 @@ def test_hostile_references(verifier, tmp_path):
 
 @pytest.mark.parametrize(
     "completion",
-    ["7" * 10_000_000, "(" * 10_000_000, "$" * 10_000_000, r"\boxed{" * 1_000_000, "a " * 5_000_000, "\\frac" * 2_000_000],
+    [
+        "7" * 10_000_000,
+        "(" * 10_000_000,
+        "$" * 10_000_000,
+        r"\boxed{" * 1_000_000,
+        "a " * 5_000_000,
+        "\\frac" * 2_000_000,
+    ],
 )
 def test_ten_megabytes(verifier, completion):
     started = time.monotonic()

@@ -61,7 +61,7 @@ def test_a_completion_that_names_several_answers_is_wrong_for_truth_and_rule():
     rng = random.Random(0)
     problems = nano_problems("train", 60, 1)
     texts = [write_demonstration(p, rng, "hedged") for p in problems]
-    with RuleVerifier(workers=1) as verifier:
+    with RuleVerifier("math_verify", workers=1) as verifier:
         assert set(verifier.verify_many([p.reference_answer for p in problems], texts)) == {Verdict.INCORRECT}
     assert not any(is_true(p, text) for p, text in zip(problems, texts, strict=True))
 

@@ -33,7 +33,7 @@ def verifier():
         ("12", "", "UNPARSEABLE", "no_answer"),
         ("12", " \x00\n", "UNPARSEABLE", "no_answer"),
         ("12", "asdf qwer", "UNPARSEABLE", "no_answer"),
-        ("12", "The answer is twelve.", "UNPARSEABLE", "unknown_form"),
+        ("12", "The answer is twelve.", "CORRECT", "match"),
         ("1/2", "so it is one half", "UNPARSEABLE", "unknown_form"),
         ("12", "That makes 12. I am 90% sure.", "UNPARSEABLE", "unknown_form"),
         ("13", "That makes 12. I am 90% sure.", "INCORRECT", "mismatch"),
@@ -42,7 +42,7 @@ def verifier():
         ("12", r"\boxed{12}, that is \boxed{12.0}", "CORRECT", "match"),
         ("", "12", "UNPARSEABLE", "bad_reference"),
         # known fault 8: false positives of the library
-        ("2021", r"$\pm 2021$", "UNPARSEABLE", "unknown_form"),
+        ("2021", r"$\pm 2021$", "INCORRECT", "contradiction"),
         (r"\frac{1}{2006!}", r"$\frac{1}{2004!}$", "INCORRECT", "mismatch"),
     ],
 )

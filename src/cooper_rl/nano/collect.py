@@ -44,7 +44,7 @@ def collect(policy: str, split: str, size: int, seed: int, temperature: float = 
         seed=seed,
         batch_size=512,
     )
-    with RuleVerifier() as verifier:
+    with RuleVerifier("math_verify") as verifier:
         verdicts = verifier.verify_many([p.reference_answer for p in problems], completions)
     return [
         record(problem, completion, verdict)

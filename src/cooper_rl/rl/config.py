@@ -75,8 +75,8 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
     @property
     def steps_of_a_batch(self) -> int:
         """The policy's optimiser steps on one generation batch; the reward model takes one."""
-        steps = (self.steps_per_generation or 1) * self.num_iterations
-        return max(1, steps // max(1, self.gradient_accumulation_steps))
+        steps: int = (self.steps_per_generation or 1) * self.num_iterations
+        return max(1, steps // max(1, int(self.gradient_accumulation_steps)))
 
     def check(self) -> None:
         """What can be said of Cooper's own settings.

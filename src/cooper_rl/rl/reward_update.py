@@ -85,7 +85,10 @@ class RewardModelUpdater:
         if not triples:
             return None, {}
         self.reward_model.model.eval()
-        logits = self.reward_model.logits(*map(list, zip(*triples, strict=True)))
+        distinct = {
+            triple: index for index, triple in enumerate(dict.fromkeys(triples))
+        }  # a positive has several pairs
+        logits = self.reward_model.logits(*map(list, zip(*distinct, strict=True)))[[distinct[t] for t in triples]]
         positive_N, negative_N, rehearsal_B = logits.split([len(pairs), len(pairs), len(rehearsal)])
         loss = logits.sum() * 0.0
         metrics: dict[str, float] = {}

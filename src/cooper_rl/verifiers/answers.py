@@ -57,7 +57,8 @@ def unclear(reference: str, completion: str) -> bool:
 
 
 _STATED = re.compile(
-    r"(?:\b(?:final |correct |right )?(?:answer|option|choice)\s*(?:is|:|=|would be|must be)|####|\banswer\b\W{0,6}:|\nA:(?=[^\n]*\s*\Z))"
+    r"(?:\b(?:final |correct |right )?(?:answer|option|choice)\s*(?:is|:|=|would be|must be)"
+    r"|####|\banswer\b\W{0,6}:|\nA:(?=[^\n]*\s*\Z))"
     r"[\s*:]*(?:(?:therefore|thus|then|just|simply|equal to|indeed)\b)?\s*",
     re.IGNORECASE,
 )
@@ -65,7 +66,8 @@ _SENTENCE_END = re.compile(
     r"(?<=[\w$)}\]%])\.(?:\s+[A-Z#*\n]|\s*$)|\s(?:because|since|as)\b|, (?:which|so|because|since|as)\b|<\|"
 )
 _CORRECTION = re.compile(
-    r"\b(?:wait|actually|correction|mistake|wrong|let me (?:re|correct|double)|scratch that|sorry|instead)\b", re.IGNORECASE
+    r"\b(?:wait|actually|correction|mistake|wrong|let me (?:re|correct|double)|scratch that|sorry|instead)\b",
+    re.IGNORECASE,
 )
 _CONNECTOR = re.compile(r"[\s$,;.]*(?:\\text\{)?\s*(?:and|or|,|;)?\s*\}?[\s$\\()\[\]]*")
 MAX_BARE = 300
@@ -127,6 +129,16 @@ def corrects_itself(completion: str) -> bool:
     """Whether the text before its last box takes an earlier one back."""
     boxes = boxes_with_gaps(completion)
     return len(boxes) > 1 and bool(_CORRECTION.search(boxes[-1][1]))
+
+
+_VERB = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|makes?|gets?|gives?|equals|will|would|needs?|so|thus|there)\b", re.IGNORECASE
+)
+
+
+def is_sentence(text: str) -> bool:
+    """Whether a bare text says something about its answer, rather than being one."""
+    return bool(_VERB.search(re.sub(r"\\text\s*\{[^{}]*\}", " ", text)))
 
 
 def is_bare(completion: str) -> bool:

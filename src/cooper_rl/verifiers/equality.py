@@ -5,8 +5,9 @@ Symmetric in its two sides but for rounding: a rounded reference accepts an exac
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import Any
 
 from cooper_rl.verifiers import expressions
 from cooper_rl.verifiers.forms import Expression, Form, Group, Interval, Intervals, Matrix, Relation, Words
@@ -75,8 +76,8 @@ def equal_numbers(reference: Number, answer: Number) -> bool:
         return False
     a, b = values
     if reference.percent != answer.percent:
-        percent, bare = (reference, b) if reference.percent else (answer, a)
-        if abs(bare) >= 1 and bare == percent.value * 100:
+        percent, plain = (reference.value, b) if reference.percent else (answer.value, a)
+        if abs(plain) >= 1 and plain == percent * 100:
             return True
     return a == b or rounds_to(reference, answer)
 
@@ -111,15 +112,14 @@ def rounds_to(reference: Number, answer: Number) -> bool:
 
 
 def _equal_expressions(reference: Number | Expression, answer: Number | Expression) -> bool | None:
-    if isinstance(reference, Expression) and isinstance(answer, Expression):
-        if reference.text.replace(" ", "") == answer.text.replace(" ", ""):
-            return True
+    if _text(reference) and _text(reference) == _text(answer):
+        return True
     a, b = _sympy(reference), _sympy(answer)
     if a is None or b is None:
         return None
-    if isinstance(reference, Expression) and isinstance(answer, Expression):
-        if len(reference.arguments) == len(answer.arguments):
-            b = expressions.renamed(b, answer.arguments, reference.arguments)
+    old, new = _arguments(answer), _arguments(reference)
+    if len(old) == len(new):
+        b = expressions.renamed(b, old, new)
     if isinstance(reference, Number) and reference.decimals is not None:
         value = expressions.value_at(b, {})
         if value is None:
@@ -134,7 +134,16 @@ def _equal_expressions(reference: Number | Expression, answer: Number | Expressi
     return expressions.equal_values(a, b)
 
 
-def _sympy(form: Number | Expression) -> object | None:
+def _text(form: Form) -> str:
+    return form.text.replace(" ", "") if isinstance(form, Expression) else ""
+
+
+def _arguments(form: Form) -> tuple[str, ...]:
+    return form.arguments if isinstance(form, Expression) else ()
+
+
+def _sympy(form: Number | Expression) -> Any:
+    """A sympy expression, or None."""
     if isinstance(form, Expression):
         return expressions.parsed(form.text)
     value = expressions.sympy.Rational(form.value.numerator, form.value.denominator)
@@ -167,7 +176,9 @@ def _equal_groups(reference: Group, answer: Group) -> bool | None:
     return _equal_unordered(reference.items, answer.items, equal)
 
 
-def _equal_unordered(reference: Sequence, answer: Sequence, same) -> bool | None:  # type: ignore[no-untyped-def,type-arg]
+def _equal_unordered(
+    reference: Sequence[Any], answer: Sequence[Any], same: Callable[[Any, Any], bool | None]
+) -> bool | None:
     """Each of the one equals another of the other."""
     if len(reference) != len(answer):
         return False
@@ -208,9 +219,7 @@ def _equal_matrices(reference: Matrix, answer: Matrix) -> bool | None:
     shape = [len(row) for row in reference.rows]
     if shape != [len(row) for row in answer.rows]:
         return False
-    cells = zip(
-        (c for row in reference.rows for c in row), (c for row in answer.rows for c in row), strict=True
-    )
+    cells = zip((c for row in reference.rows for c in row), (c for row in answer.rows for c in row), strict=True)
     return _both(*(equal(a, b) for a, b in cells))
 
 

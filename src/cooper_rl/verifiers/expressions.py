@@ -18,7 +18,9 @@ from cooper_rl.verifiers.dress import CLOSE, OPEN
 DIGITS = 40
 MAX_OPERATIONS = 600
 POINTS = tuple(sympy.Rational(p, q) for p, q in ((7, 11), (13, 7), (23, 19), (31, 9), (17, 29), (41, 13), (5, 23)))
-_FUNCTION = re.compile(r"(?<![A-Za-z\\])(sqrt|arcsin|arccos|arctan|sinh|cosh|tanh|sin|cos|tan|cot|sec|csc|log|ln|exp|pi)\b")
+_FUNCTION = re.compile(
+    r"(?<![A-Za-z\\])(sqrt|arcsin|arccos|arctan|sinh|cosh|tanh|sin|cos|tan|cot|sec|csc|log|ln|exp|pi)\b"
+)
 _LONG_EXPONENT = re.compile(r"\^ ?(-?\d{2,}|-\d)")
 _BRACKET_EXPONENT = re.compile(r"\^ ?\(([^()]*)\)")
 _DECIMAL = re.compile(r"(?<![\d.])(\d*)\.(\d+)(?![\d.])")
@@ -46,9 +48,6 @@ def equal_values(a: Any, b: Any) -> bool | None:
     symbols = sorted(a.free_symbols | b.free_symbols, key=str)
     if len(symbols) > 24:
         return None
-    if a.free_symbols != b.free_symbols and not _same_letters(a, b):
-        if a.free_symbols and b.free_symbols and not (a.free_symbols & b.free_symbols):
-            return False
     agreed = 0
     for shift in range(len(POINTS) if symbols else 1):
         point = {symbol: POINTS[(shift + 3 * i) % len(POINTS)] + i for i, symbol in enumerate(symbols)}
@@ -91,10 +90,6 @@ def close(a: Any, b: Any) -> bool:
     """Equal to 25 digits; a value that is only rounding noise beside the other is not zero by itself."""
     size = max(abs(a), abs(b))
     return bool(size == 0 or abs(a - b) <= size * sympy.Float("1e-25")) or bool(size < sympy.Float("1e-30") and a == b)
-
-
-def _same_letters(a: Any, b: Any) -> bool:
-    return {str(s).lower() for s in a.free_symbols} == {str(s).lower() for s in b.free_symbols}
 
 
 def renamed(expression: Any, old: tuple[str, ...], new: tuple[str, ...]) -> Any:

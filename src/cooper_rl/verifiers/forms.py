@@ -86,7 +86,9 @@ _CLOSED = re.compile(
     r"july|august|september|october|november|december|none|undefined|infinity|left|right|increasing|decreasing"
 )
 _NAME = r"[A-Za-z](?:[A-Za-z]*)(?:_(?:\{[^{}]*\}|\w))?'?|\\[a-z]+(?:_(?:\{[^{}]*\}|\w))?"
-_ASSIGNMENT = re.compile(rf"(?P<name>{_NAME}) ?(?P<arguments>\([A-Za-z0-9, \\]*\))? ?(?P<sign>=|:=|\\in\b) ?(?P<value>[^=].*)")
+_ASSIGNMENT = re.compile(
+    rf"(?P<name>{_NAME}) ?(?P<arguments>\([A-Za-z0-9, \\]*\))? ?(?P<sign>=|:=|\\in\b) ?(?P<value>[^=].*)"
+)
 _TUPLE_NAME = re.compile(r"\([^()=]*(?:\([^()]*\)[^()=]*)*\) ?= ?(?P<value>[^=].*)")
 _LABEL = re.compile(rf"{OPEN}?[A-Za-z][A-Za-z ]*{CLOSE}? ?[:=] ?(?P<value>.+)")
 _CONDITION = re.compile(rf" ?{OPEN}? ?\b(?:for (?:all|every|any|each|some)|where|with|when|if|such that|given)\b.*")
@@ -163,7 +165,9 @@ def _relation(text: str, depth: int) -> Form | None:
     if len(texts) == 2 and not _COMPARISON.search(text) and len(split_top(text, "[,;]|\\\\approx")) == 1:
         left, right = _form(texts[0], depth), _form(texts[1], depth)
         mathematical = (Number, Expression)
-        return Relation(sign, left, right) if isinstance(left, mathematical) and isinstance(right, mathematical) else None
+        return (
+            Relation(sign, left, right) if isinstance(left, mathematical) and isinstance(right, mathematical) else None
+        )
     options = split_top(text, rf" or |{OPEN} ?or ?{CLOSE}")
     if _COMPARISON.search(text) and len(split_top(text, "[,;]")) == 1:
         intervals = [_inequality(option, depth) for option in options]
@@ -215,10 +219,8 @@ def _set(text: str, depth: int) -> Form | None:
 
 def _several(text: str, depth: int) -> Form | None:
     """Answers beside each other: `1, 2`, `x = 1 or x = 2`, `Paolo: 18, Qing: 14`."""
-    if "\\pm" in text and not text.strip().startswith("\\{"):
-        if len(split_top(text, _SEPARATOR)) == 1:
-            return _group("list", text, depth)
-    return _group("list", text, depth) if len(split_top(text, _SEPARATOR)) > 1 else None
+    several = "\\pm" in text or len(split_top(text, _SEPARATOR)) > 1
+    return _group("list", text, depth) if several else None
 
 
 def _group(kind: str, body: str, depth: int) -> Group | None:
@@ -297,7 +299,9 @@ def _words(text: str) -> Words | None:
 def _looks_mathematical(text: str) -> bool:
     """Digits, operators or commands, and no running text."""
     outside = re.sub(rf"{OPEN}[^{CLOSE}]*{CLOSE}|\\[A-Za-z]+", " ", text)
-    if re.search(r"[A-Za-z]{4,}|[a-z]{2,} [a-z]{2,}", re.sub(r"sqrt|sinh?|cosh?|tanh?|arc\w+|log|ln|exp|min|max", " ", outside)):
+    if re.search(
+        r"[A-Za-z]{4,}|[a-z]{2,} [a-z]{2,}", re.sub(r"sqrt|sinh?|cosh?|tanh?|arc\w+|log|ln|exp|min|max", " ", outside)
+    ):
         return False
     return bool(re.search(r"[\d+*/^=<>!\\-]|^[A-Za-z]$", text)) or bool(re.fullmatch(r"[A-Za-z]{1,3}", compact(text)))
 

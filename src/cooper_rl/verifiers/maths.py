@@ -18,12 +18,13 @@ from cooper_rl.verifiers.answers import (
     has_answer,
     hedged,
     is_bare,
+    is_sentence,
     is_solution,
     stated,
     unclear,
 )
 from cooper_rl.verifiers.equality import equal
-from cooper_rl.verifiers.forms import Expression, Form, Relation, Words, form_of
+from cooper_rl.verifiers.forms import Expression, Form, Group, Relation, Words, form_of
 from cooper_rl.verifiers.numbers import Number
 
 _MATCH = {True: (Verdict.CORRECT, Reason.MATCH), False: (Verdict.INCORRECT, Reason.MISMATCH)}
@@ -37,13 +38,16 @@ def explain(reference: str, completion: str) -> Verification:
     gold = form_of(stated(reference) or "") if is_solution(reference) else form_of(reference)
     if _contradicts(completion):
         return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, reference)
-    text = stated(completion)
-    if isinstance(gold, Number) and not gold.unit and is_bare(completion) and (text is None or form_of(text) is None):
+    text, bare = stated(completion), is_bare(completion)
+    answer = _answer_form(text, gold, bare=bare) if text else None
+    if answer is None and bare and isinstance(gold, Number) and not gold.unit:
         text = closing_number(completion)
-    answer = _answer_form(text, gold, bare=is_bare(completion)) if text else None
+        answer = form_of(text) if text else None
     if text is None or answer is None:
         return _explain_parsed(reference, completion)
     verdict = equal(gold, answer) if gold is not None else None
+    if verdict is False and isinstance(answer, Group) and isinstance(gold, Number):
+        return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, shown(reference), shown(text))
     if verdict is not None:
         return Verification(*_MATCH[verdict], shown(reference), shown(text))
     return _explain_parsed(reference, completion if isinstance(answer, Words) else f"\\boxed{{{text}}}")
@@ -54,7 +58,7 @@ def _answer_form(text: str, gold: Form | None, *, bare: bool) -> Form | None:
     answer = form_of(text)
     if isinstance(answer, Relation) and answer.sign == "=" and not isinstance(gold, Relation | Expression | None):
         return form_of(text.rpartition("=")[2])
-    if bare and isinstance(answer, Words) and not isinstance(gold, Words):
+    if bare and not isinstance(gold, Words) and (isinstance(answer, Words) or is_sentence(text)):
         return None
     return answer
 

@@ -15,8 +15,8 @@ MAX_DIGITS = 400
 class Number:
     """An exact value and how it was written.
 
-    `decimals` is the number of digits after the point where it was written as a decimal, else None; a percent's value is
-    a hundredth of its numeral; `unit` is the measurement unit, if it is a known one.
+    `decimals` is the number of digits after the point where it was written as a decimal, else None; a percent's value
+    is a hundredth of its numeral; `unit` is the measurement unit, if it is a known one.
     """
 
     value: Fraction
@@ -48,17 +48,12 @@ _BASED = re.compile(r"\(?(?P<digits>[0-9A-Fa-f]+)\)? ?_ ?\{?(?P<base>[2-9]|1[0-6
 _CLOCK = re.compile(r"\d{1,2}:\d\d(?: ?[ap]\.?m\.?)?", re.IGNORECASE)
 _SIGN = re.compile(r"\s*(?P<sign>[-+]?)\s*(?:(?:US|USD|EUR|Rs\.?)\s*)?[$€£¥₹]?\s*(?P<sign2>[-+]?)\s*")
 _MAGNITUDES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12, "hundred": 100}
-_ONES = dict(
-    zip(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-        "eighteen nineteen".split(),
-        range(20),
-        strict=True,
-    )
-)
-_TENS = dict(
-    zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True)
-)
+_ONES = {
+    **{"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9},
+    **{"ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16},
+    **{"seventeen": 17, "eighteen": 18, "nineteen": 19},
+}
+_TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8}
 _ORDINALS |= {"ninth": 9, "tenth": 10}
 
