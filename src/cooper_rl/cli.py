@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Annotated, Any
 
@@ -101,7 +102,11 @@ def compare(
 def verify(
     file: Annotated[Path | None, typer.Argument(help="JSONL {reference, completion}; stdin by default.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Add the reason and both parsed answers.")] = False,
-    verifier: Annotated[str, typer.Option(help="math, math_verify or module:function.")] = "math",
+    output: Annotated[Path | None, typer.Option(help="Where to write; stdout by default.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where --output ends.")] = False,
+    verifier: Annotated[
+        str, typer.Option(help="math, math_verify, exact, choice, reasoning_gym:<task> or module:function.")
+    ] = "math",
     workers: Annotated[int, typer.Option(help="Worker processes.")] = 2,
     deadline_seconds: Annotated[float, typer.Option(help="Hard limit for one record.")] = 5.0,
 ) -> None:
@@ -110,13 +115,20 @@ def verify(
     Example: echo '{"reference": "1/2", "completion": "It is \\\\boxed{0.5}"}' | cooper verify
     """
     from cooper_rl.verifiers import RuleVerifier
-    from cooper_rl.verifiers.stream import verify_stream
+    from cooper_rl.verifiers.stream import finished, verify_stream
 
+    if output and output.exists() and not resume:
+        raise BadInputError(f"{output}: it is there already; --resume goes on with it")
+    before = finished(output) if output and output.exists() else Counter[str]()
     with (
         opened(file) as (lines, name),
         RuleVerifier(verifier, workers=workers, deadline_seconds=deadline_seconds) as rule,
+        output.open("a", encoding="utf-8") if output else nullcontext(sys.stdout) as target,
+        record_progress(shown=output is not None) as progress,
     ):
-        counts = verify_stream(lines, sys.stdout.write, verifier=rule, explain=explain, source=name)
+        counts = before + verify_stream(
+            lines, target.write, verifier=rule, explain=explain, source=name, done=before.total(), progress=progress
+        )
     typer.echo(", ".join(f"{verdict} {count}" for verdict, count in sorted(counts.items())) or "no record", err=True)
 
 
@@ -232,6 +244,21 @@ def bar(title: str) -> Iterator[Any]:
         yield lambda step, total, metrics: progress.update(
             task, completed=step, total=total, description=f"{title} loss {metrics['loss']:.3f}"
         )
+
+
+@contextmanager
+def record_progress(*, shown: bool) -> Iterator[Callable[[int], object] | None]:
+    """Records done so far and how many a second, on stderr where that is a terminal and stdout is not the result."""
+    if not shown or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.completed:,.0f} records, {task.speed:,.0f} a second"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda count: progress.update(task, completed=count)
 
 
 def main() -> None:

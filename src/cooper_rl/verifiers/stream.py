@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from cooper_rl.errors import BadInputError
@@ -21,17 +22,24 @@ def verify_stream(
     verifier: RuleVerifier,
     explain: bool = False,
     source: str = "<stdin>",
+    done: int = 0,
+    progress: Callable[[int], object] | None = None,
 ) -> Counter[str]:
     """Copies records with a `verdict` (and, to explain, `reason` and both parsed answers), in order.
 
+    Args:
+        done: records that were written before; as many are passed over.
+        progress: told the number of records written so far.
+
     Returns:
-        How many of each verdict.
+        How many of each verdict, of the records written now.
 
     Raises:
         BadInputError: a line is not a JSON object with `reference` and `completion`; the records before it are written.
     """
     counts: Counter[str] = Counter()
     batch: list[tuple[dict[str, Any], str, str]] = []
+    passed = 0
 
     def flush() -> None:
         results = verifier.explain_many([item[1] for item in batch], [item[2] for item in batch])
@@ -44,9 +52,14 @@ def verify_stream(
                 added["parsed_answer"] = result.parsed_answer or ""
             write(json.dumps({**record, **added}, ensure_ascii=False) + "\n")
         batch.clear()
+        if progress:
+            progress(done + counts.total())
 
     for number, line in enumerate(lines, 1):
         if not line.strip():
+            continue
+        if passed < done:
+            passed += 1
             continue
         try:
             batch.append(_record(line, f"{source}:{number}"))
@@ -56,6 +69,27 @@ def verify_stream(
         if len(batch) == BATCH:
             flush()
     flush()
+    return counts
+
+
+def finished(path: Path) -> Counter[str]:
+    """How many of each verdict an output file already holds; a half-written last line is cut off.
+
+    Raises:
+        BadInputError: the file holds something else.
+    """
+    counts: Counter[str] = Counter()
+    end = 0
+    with path.open("rb+") as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith(b"\n"):
+                break
+            try:
+                counts[str(json.loads(line)["verdict"])] += 1
+            except (ValueError, KeyError, TypeError) as error:
+                raise BadInputError(f"{path}:{number}: no verdict in it; give another --output") from error
+            end += len(line)
+        file.truncate(end)
     return counts
 
 

@@ -84,14 +84,22 @@ class VerifyRM:
         )
 
     def logits(
-        self, questions: Sequence[str], references: Sequence[str], completions: Sequence[str], *, batch: int = 16
+        self,
+        questions: Sequence[str],
+        references: Sequence[str],
+        completions: Sequence[str],
+        *,
+        batch_tokens: int | None = None,
     ) -> Tensor:
-        """Logits with their gradient, shape (B,), in batches of like length so that little of them is padding."""
+        """Logits with their gradient, shape (B,), float32 on the CPU.
+
+        Completions of one question share its prefix, which is computed once. `batch_tokens`: padded tokens of a forward
+        pass; by default 2,048 on a CPU, whose cache they should fit, and 16,384 elsewhere.
+        """
+        if batch_tokens is None:
+            batch_tokens = 2048 if next(self.model.parameters()).device.type == "cpu" else 16384
         ids_B_T = self.encode(questions, references, completions)
-        order = sorted(range(len(ids_B_T)), key=lambda i: len(ids_B_T[i]))
-        parts = [order[start : start + batch] for start in range(0, len(order), batch)]
-        logits_B = torch.cat([self.logits_of([ids_B_T[i] for i in part]) for part in parts])
-        return logits_B[torch.tensor(order, device=logits_B.device).argsort()]
+        return scoring.score_ids(self.model, ids_B_T, batch_tokens=batch_tokens)
 
     def logits_of(self, ids_B_T: list[list[int]], *, width: int | None = None) -> Tensor:
         """Logits of token ids, shape (B,); `width` pads to a fixed length."""
@@ -106,11 +114,12 @@ class VerifyRM:
         references: Sequence[str],
         completions: Sequence[str],
         *,
-        batch_tokens: int = 8192,
+        batch_tokens: int | None = None,
     ) -> Tensor:
         """Probabilities that the completions are right, shape (B,), float32 on the CPU.
 
-        Completions of one question share its prefix, which is computed once.
+        Raises:
+            ValueError: the three differ in length.
         """
         if not len(questions) == len(references) == len(completions):
             raise ValueError(
@@ -119,9 +128,7 @@ class VerifyRM:
             )
         training = self.model.training
         self.model.eval()
-        logits_B = scoring.score_ids(
-            self.model, self.encode(questions, references, completions), batch_tokens=batch_tokens
-        )
+        logits_B = self.logits(questions, references, completions, batch_tokens=batch_tokens)
         self.model.train(training)
         return torch.sigmoid(logits_B)
 

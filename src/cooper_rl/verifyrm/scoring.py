@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 from transformers import DynamicCache
 
+WORTH_SHARING = 64  # tokens that a shared prefix must save
+
 
 def pad(ids_B_T: Sequence[Sequence[int]], pad_id: int, width: int | None = None) -> tuple[Tensor, Tensor]:
     """Right-padded ids and attention mask, both (B, T)."""
@@ -44,61 +46,80 @@ def groups_of(ids_B_T: Sequence[Sequence[int]], head: int = 16) -> list[list[int
     return groups
 
 
-def buckets(groups: Sequence[Sequence[int]], lengths: Sequence[int], batch_tokens: int) -> Iterator[list[list[int]]]:
-    """Groups of like length together, as many as fit into `batch_tokens` padded tokens."""
-    batch: list[list[int]] = []
-    for group in sorted(groups, key=lambda g: max(lengths[i] for i in g)):
-        longest = max(lengths[i] for i in group)
-        if batch and (sum(map(len, batch)) + len(group)) * longest > batch_tokens:
+def buckets(rows: Sequence[int], lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
+    """Rows of like length together, longest first, as many as fit into `batch_tokens` padded tokens."""
+    batch: list[int] = []
+    for row in sorted(rows, key=lambda i: -lengths[i]):
+        if batch and (len(batch) + 1) * lengths[batch[0]] > batch_tokens:
             yield batch
             batch = []
-        batch.append(list(group))
+        batch.append(row)
     if batch:
         yield batch
 
 
 def score_ids(model: nn.Module, ids_B_T: Sequence[Sequence[int]], *, batch_tokens: int) -> Tensor:
-    """Logits of token ids, shape (B,), equal to a plain padded forward up to rounding."""
+    """Logits of token ids, shape (B,), equal to a plain padded forward up to rounding.
+
+    A prefix that enough rows share is computed once; then these rows' own tokens are, in buckets of like length whatever
+    their group, on copies of their prefix's keys and values.
+    """
     logits_B = torch.zeros(len(ids_B_T))
-    groups = groups_of(ids_B_T) if len(ids_B_T) > 1 else [[i] for i in range(len(ids_B_T))]
     lengths = [len(ids) for ids in ids_B_T]
-    for batch in buckets(groups, lengths, batch_tokens):
-        rows = [i for group in batch for i in group]
-        shared = [common_prefix([ids_B_T[i] for i in group]) if len(group) > 1 else 0 for group in batch]
-        forward = _prefixed if sum(n * (len(g) - 1) for n, g in zip(shared, batch, strict=True)) > 256 else _plain
-        logits_B[rows] = forward(model, ids_B_T, batch, shared)
+    prefix_of: dict[int, int] = {}  # row -> length of the prefix that it shares
+    groups: list[list[int]] = []
+    for group in groups_of(ids_B_T):
+        shared = common_prefix([ids_B_T[i] for i in group]) if len(group) > 1 else 0
+        if shared * (len(group) - 1) >= WORTH_SHARING:
+            groups.append(group)
+            prefix_of |= dict.fromkeys(group, shared)
+    alone = [i for i in range(len(ids_B_T)) if i not in prefix_of]
+    for rows in buckets(alone, lengths, batch_tokens):
+        logits_B[rows] = _plain(model, [ids_B_T[i] for i in rows])
+    first_rows = [group[0] for group in groups]
+    members = {group[0]: group for group in groups}
+    for firsts in buckets(first_rows, [prefix_of.get(i, 0) for i in range(len(ids_B_T))], batch_tokens):
+        prefixes, mask = _prefixes(model, [ids_B_T[i][: prefix_of[i]] for i in firsts])
+        place = {row: index for index, first in enumerate(firsts) for row in members[first]}
+        for rows in buckets(list(place), [n - prefix_of.get(i, 0) for i, n in enumerate(lengths)], batch_tokens):
+            own = [ids_B_T[i][prefix_of[i] :] for i in rows]
+            logits_B[rows] = _continued(model, prefixes, mask, torch.tensor([place[i] for i in rows]), own)
     return logits_B
 
 
-def _plain(model: nn.Module, ids_B_T: Sequence[Sequence[int]], batch: list[list[int]], _shared: list[int]) -> Tensor:
-    ids, mask = pad([ids_B_T[i] for group in batch for i in group], model.config.pad_token_id)
+def _plain(model: nn.Module, ids_B_T: Sequence[Sequence[int]]) -> Tensor:
+    ids, mask = pad(ids_B_T, model.config.pad_token_id)
     device = next(model.parameters()).device
     return model(input_ids=ids.to(device), attention_mask=mask.to(device)).logits[:, 0].float().cpu()
 
 
-def _prefixed(model: nn.Module, ids_B_T: Sequence[Sequence[int]], batch: list[list[int]], shared: list[int]) -> Tensor:
-    """Prefixes once (one row a group), then the completions on the groups' expanded key-value cache."""
+def _prefixes(model: nn.Module, ids_P_T: Sequence[Sequence[int]]) -> tuple[DynamicCache, Tensor]:
+    """Keys and values of each prefix, and their mask (P, T)."""
     device = next(model.parameters()).device
-    sizes = torch.tensor([len(group) for group in batch], device=device)
-    prefix, prefix_mask = pad(
-        [ids_B_T[group[0]][:n] or [model.config.pad_token_id] for group, n in zip(batch, shared, strict=True)],
-        model.config.pad_token_id,
-    )
-    for row, n in enumerate(shared):
-        prefix_mask[row, n:] = 0
+    ids, mask = pad(ids_P_T, model.config.pad_token_id)
     cache = DynamicCache(config=model.config)
-    backbone = model.base_model
-    backbone(input_ids=prefix.to(device), attention_mask=prefix_mask.to(device), past_key_values=cache, use_cache=True)
-    cache.batch_repeat_interleave(sizes)
-    own = [list(ids_B_T[i][n:]) for group, n in zip(batch, shared, strict=True) for i in group]
-    ids, mask = pad(own, model.config.pad_token_id)
-    starts = torch.tensor(shared, device=device).repeat_interleave(sizes)
-    hidden = backbone(
+    model.base_model(input_ids=ids.to(device), attention_mask=mask.to(device), past_key_values=cache, use_cache=True)
+    return cache, mask
+
+
+def _continued(
+    model: nn.Module, prefixes: DynamicCache, mask_P_T: Tensor, place_B: Tensor, own_B_T: Sequence[Sequence[int]]
+) -> Tensor:
+    """Logits of rows that go on from the prefixes at `place_B`."""
+    device = next(model.parameters()).device
+    width = int(mask_P_T[place_B].sum(1).max())
+    cache = DynamicCache(config=model.config)
+    for index, layer in enumerate(prefixes.layers):
+        rows = place_B.to(device)
+        cache.update(layer.keys[rows, :, :width], layer.values[rows, :, :width], index)
+    ids, mask = pad(own_B_T, model.config.pad_token_id)
+    starts = mask_P_T[place_B].sum(1)
+    hidden = model.base_model(
         input_ids=ids.to(device),
-        attention_mask=torch.cat([prefix_mask.to(device).repeat_interleave(sizes, 0), mask.to(device)], dim=1),
-        position_ids=starts[:, None] + torch.arange(ids.shape[1], device=device)[None],
+        attention_mask=torch.cat([mask_P_T[place_B, :width], mask], dim=1).to(device),
+        position_ids=(starts[:, None] + torch.arange(ids.shape[1])[None]).to(device),
         past_key_values=cache,
         use_cache=True,
     ).last_hidden_state
-    last = torch.tensor([len(ids_T) - 1 for ids_T in own], device=device)
-    return model.score(hidden[torch.arange(len(own), device=device), last])[:, 0].float().cpu()
+    last = torch.tensor([len(ids_T) - 1 for ids_T in own_B_T], device=device)
+    return model.score(hidden[torch.arange(len(own_B_T), device=device), last])[:, 0].float().cpu()
