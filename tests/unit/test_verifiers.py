@@ -1,6 +1,7 @@
 """Verdicts and reasons of the rule verifier; the worker processes are real."""
 
 import asyncio
+import json
 import os
 import random
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.records import Reason, Verdict
+from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifiers.stream import verify_stream
 
@@ -113,6 +114,62 @@ def test_stream_names_the_bad_line(verifier):
     with pytest.raises(BadInputError, match=r"answers.jsonl:2: field 'reference'"):
         verify_stream(lines, written.append, verifier=verifier, source="answers.jsonl")
     assert '"verdict": "CORRECT"' in written[0]
+
+
+def test_a_killed_verification_resumes_where_its_file_ends(tmp_path):
+    """A real process, killed in the middle; the end is as if it had not been."""
+    source, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_text(
+        "".join(json.dumps({"reference": str(i), "completion": f"#### {i % 7}"}) + "\n" for i in range(20_000))
+    )
+    command = [sys.executable, "-m", "cooper_rl.cli", "verify", str(source), "--output", str(output), "--workers", "1"]
+    first = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (output.exists() and output.stat().st_size > 20_000):
+        time.sleep(0.01)
+    first.kill()
+    first.wait()
+    done = output.read_bytes().count(b"\n")
+    assert 0 < done < 20_000
+    with output.open("a") as file:
+        file.write('{"half": ')
+    refused = subprocess.run(command, capture_output=True, text=True)
+    assert refused.returncode == 2 and "--resume" in refused.stderr
+    second = subprocess.run([*command, "--resume"], capture_output=True, text=True)
+    assert second.returncode == 0, second.stderr
+    records = [json.loads(line) for line in output.open()]
+    assert [r["reference"] for r in records] == [str(i) for i in range(20_000)]
+    assert "CORRECT 7, INCORRECT 19993" in second.stderr
+
+
+@pytest.mark.parametrize(
+    ("kind", "reference", "completion", "verdict"),
+    [
+        ("exact", "New York", "The answer is new  york.", "CORRECT"),
+        ("exact", "New York", "The answer is York.", "INCORRECT"),
+        ("choice", "B", r"So we take \boxed{\text{(B)}}", "CORRECT"),
+        ("choice", "B", "Answer: C) 12 apples", "INCORRECT"),
+        ("choice", "B", "Answer: both of them", "UNPARSEABLE"),
+        ("reasoning_gym:gcd", "3", "The answer is 3.", "CORRECT"),
+        ("reasoning_gym:gcd", '{"answer": "3", "metadata": {}}', "The answer is 4.", "INCORRECT"),
+        ("reasoning_gym:gcd", "3", "", "UNPARSEABLE"),
+        (f"{__name__}:always_right", "1", "2", "CORRECT"),
+    ],
+)
+def test_other_verifiers(kind, reference, completion, verdict, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    with RuleVerifier(kind.replace("tests.unit.", ""), workers=1) as other:
+        assert other.verify(reference, completion) == verdict
+
+
+def always_right(reference: str, completion: str) -> Verification:
+    """A verifier of a user's own: one function."""
+    return Verification(Verdict.CORRECT, Reason.MATCH)
+
+
+def test_unknown_task():
+    with pytest.raises(BadInputError, match="no task 'gdc'"):
+        RuleVerifier("reasoning_gym:gdc")
 
 
 def test_unknown_kind():

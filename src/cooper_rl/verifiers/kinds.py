@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import entry_points
 
 from cooper_rl.errors import BadInputError
@@ -14,7 +15,10 @@ Explain = Callable[[str, str], Verification]
 KINDS = {
     "math": "cooper_rl.verifiers.maths:explain",
     "math_verify": "cooper_rl.verifiers.maths:explain_plain",
+    "exact": "cooper_rl.verifiers.plain:explain_exact",
+    "choice": "cooper_rl.verifiers.plain:explain_choice",
 }
+TASK = "reasoning_gym:"  # and the name of a task, for its own scorer
 ENTRY_POINT_GROUP = "cooper_rl.verifiers"
 
 
@@ -24,16 +28,31 @@ def import_path(kind: str) -> str:
     Raises:
         BadInputError: nothing is known by that name.
     """
+    if kind.startswith(TASK):
+        check_task(kind.removeprefix(TASK))
+        return kind
     found = {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}
     path = KINDS.get(kind) or found.get(kind) or (kind if ":" in kind else None)
     if path is None:
-        names = ", ".join([*KINDS, *found])
+        names = ", ".join([*KINDS, *found, f"{TASK}<task>"])
         raise BadInputError(f"no verifier named {kind!r}: there are {names}, or give module:function")
     return path
 
 
+def check_task(task: str) -> None:
+    """Refuses a task that reasoning-gym does not have."""
+    from reasoning_gym.factory import DATASETS
+
+    if task not in DATASETS:
+        raise BadInputError(f"reasoning-gym has no task {task!r}; there are {', '.join(sorted(DATASETS))}")
+
+
 def load(path: str) -> Explain:
     """The function behind an import path."""
+    if path.startswith(TASK):
+        from cooper_rl.verifiers.plain import explain_reasoning_gym
+
+        return partial(explain_reasoning_gym, task=path.removeprefix(TASK))
     module, _, name = path.partition(":")
     function: Explain = getattr(importlib.import_module(module), name)
     return function

@@ -84,7 +84,9 @@ class RuleVerifier:
     """Judges completions against reference answers by rule. Usable from several threads and from asyncio.
 
     Args:
-        kind: `math` (the default), `math_verify` (the plain library), an entry point's name or `module:function`.
+        kind: `math` (the default), `math_verify` (the plain library), `exact`, `choice`, `reasoning_gym:<task>`, the
+            name of an entry point of the group `cooper_rl.verifiers`, or `module:function`. A verifier is a function
+            `explain(reference, completion) -> Verification`.
         workers: processes, started when first needed.
         deadline_seconds: hard limit for one item; past it the verdict is TIMEOUT.
         memory_limit_mb: address space of a worker; an item that needs more is ERROR.

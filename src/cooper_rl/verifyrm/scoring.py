@@ -61,8 +61,8 @@ def buckets(rows: Sequence[int], lengths: Sequence[int], batch_tokens: int) -> I
 def score_ids(model: nn.Module, ids_B_T: Sequence[Sequence[int]], *, batch_tokens: int) -> Tensor:
     """Logits of token ids, shape (B,), equal to a plain padded forward up to rounding.
 
-    A prefix that enough rows share is computed once; then these rows' own tokens are, in buckets of like length whatever
-    their group, on copies of their prefix's keys and values.
+    A prefix that enough rows share is computed once; then these rows' own tokens are, in buckets of like length
+    whatever their group, on copies of their prefix's keys and values.
     """
     logits_B = torch.zeros(len(ids_B_T))
     lengths = [len(ids) for ids in ids_B_T]

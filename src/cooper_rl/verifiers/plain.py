@@ -1,0 +1,80 @@
+"""Verifiers that need no mathematics: exact text, multiple choice, and reasoning-gym's own scorers."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from typing import Any
+
+from cooper_rl.records import Reason, Verdict, Verification
+from cooper_rl.verifiers.answers import has_answer, stated
+from cooper_rl.verifiers.dress import plain_words, undress
+
+_LETTER = re.compile(r"\(?([A-J])\)?(?=$|[\s.:,)])")
+_MATCH = {True: (Verdict.CORRECT, Reason.MATCH), False: (Verdict.INCORRECT, Reason.MISMATCH)}
+
+
+def explain_exact(reference: str, completion: str) -> Verification:
+    """The `exact` verifier: the same words, whatever their case, spaces and dress."""
+    if not reference.strip():
+        return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
+    text = stated(completion)
+    if text is None:
+        return _unread(reference, completion)
+    gold, answer = (plain_words(undress(side)).casefold() for side in (reference, text))
+    return Verification(*_MATCH[gold == answer], gold, answer)
+
+
+def explain_choice(reference: str, completion: str) -> Verification:
+    """The `choice` verifier: the letter of the option, with or without its text."""
+    gold = letter(reference)
+    if gold is None:
+        return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
+    text = stated(completion)
+    answer = letter(text) if text is not None else None
+    if answer is None:
+        return _unread(reference, completion)
+    return Verification(*_MATCH[gold == answer], gold, answer)
+
+
+def letter(text: str) -> str | None:
+    """The option that a text begins with: "B", "(B)", "B) 12 apples"; None if it names none."""
+    found = _LETTER.match(plain_words(undress(text)).strip("* "))
+    return found.group(1) if found else None
+
+
+def explain_reasoning_gym(reference: str, completion: str, *, task: str) -> Verification:
+    """The `reasoning_gym:<task>` verifier: the task's own scorer, full marks only.
+
+    The reference is the entry as JSON (`{"answer": ..., "metadata": ...}`), or the answer alone where the task's scorer
+    needs no more.
+    """
+    if not reference.strip():
+        return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
+    entry = _entry(reference)
+    text = stated(completion)
+    if text is None:
+        return _unread(reference, completion)
+    mark = _scorer(task).score_answer(text, entry=entry)
+    return Verification(*_MATCH[mark == 1.0], str(entry["answer"]), text)
+
+
+def _entry(reference: str) -> dict[str, Any]:
+    try:
+        entry = json.loads(reference)
+    except json.JSONDecodeError:
+        entry = None
+    return entry if isinstance(entry, dict) and "answer" in entry else {"answer": reference, "metadata": {}}
+
+
+@cache
+def _scorer(task: str) -> Any:
+    import reasoning_gym
+
+    return reasoning_gym.create_dataset(task, size=1, seed=0)
+
+
+def _unread(reference: str, completion: str) -> Verification:
+    reason = Reason.UNKNOWN_FORM if has_answer(completion) else Reason.NO_ANSWER
+    return Verification(Verdict.UNPARSEABLE, reason, reference)
