@@ -157,6 +157,13 @@ def test_where_a_completion_states_its_answer(completion, answer):
         ("13", r"\boxed{12}. Wait, that is a mistake: \boxed{13}", "CORRECT"),
         ("12", r"\boxed{12}. Wait, that is a mistake: \boxed{13}", "INCORRECT"),
         ("9", "4 + 5 = 9", "CORRECT"),
+        ("42", r"\boxed{12 + 30}", "UNPARSEABLE"),  # the question over again
+        ("42", r"\boxed{6 \cdot 7}", "UNPARSEABLE"),
+        ("2", r"\boxed{\log_2 4}", "UNPARSEABLE"),
+        ("1024", r"\boxed{2^{10}}", "CORRECT"),
+        ("7", r"\boxed{2 5}", "UNPARSEABLE"),
+        (r"\lambda_{\text{red}}/\sqrt{2}", r"\boxed{\lambda_{\text{red}} \sqrt{2+\sqrt{2}}}", "INCORRECT"),
+        ("12", r"\boxed{12^{\text{th}}\text{ grade}}", "CORRECT"),
         ("12", "The answer is twelve.", "CORRECT"),
         ("3", "So they need 3 buses.", "CORRECT"),
         ("3", "So 2 of them need 3 buses, or 4.", "UNPARSEABLE"),

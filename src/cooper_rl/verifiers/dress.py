@@ -43,6 +43,8 @@ _SYNONYMS = {
 }
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
 _TEXT = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mbox|operatorname|mathbf|mathit|rm|bf)\s*\{([^{}]*)\}")
+_SUBSCRIPT = re.compile(r"_\s*\{?\s*\\(?:text|mathrm|rm)\s*\{([A-Za-z]+)\}\s*\}?")
+_ORDINAL = re.compile(r"\^\s*\{?\s*\\(?:text|mathrm)\s*\{(st|nd|rd|th)\}\s*\}?")
 _SPACES = re.compile(r"(?<!\\)\\[,;:! ]|~|\s+")
 _DELIMITERS = re.compile(r"\\[()\[\]]|\$+")
 _BARE_FRACTION = re.compile(r"\\frac\s*(?:\{([^{}]*)\}|([0-9a-zA-Z]))\s*(?:\{([^{}]*)\}|([0-9a-zA-Z]))")
@@ -59,6 +61,8 @@ def undress(text: str) -> str:
     text = "".join(c if c.isprintable() else " " for c in text).replace(OPEN, "").replace(CLOSE, "")
     text = text.replace("\\!", "").replace("{,}", ",").replace("\\$", "").replace("\\%", "%").replace("**", "")
     text = re.sub(r"\^\s*\{\s*\\circ\s*\}|\^\s*\\circ|\^°", "°", text)
+    text = _ORDINAL.sub(r"\1", text)
+    text = _SUBSCRIPT.sub(r"_{\1}", text)
     for _ in range(3):  # nested \text{\mathrm{...}}
         text = _TEXT.sub(rf" {OPEN}\1{CLOSE} ", text)
     text = _DELIMITERS.sub(" ", text)

@@ -114,6 +114,8 @@ def rounds_to(reference: Number, answer: Number) -> bool:
 def _equal_expressions(reference: Number | Expression, answer: Number | Expression) -> bool | None:
     if _text(reference) and _text(reference) == _text(answer):
         return True
+    if isinstance(reference, Number) and reference.decimals is None and expressions.is_unfinished(_text(answer)):
+        return None
     a, b = _sympy(reference), _sympy(answer)
     if a is None or b is None:
         return None

@@ -24,7 +24,19 @@ _FUNCTION = re.compile(
 _LONG_EXPONENT = re.compile(r"\^ ?(-?\d{2,}|-\d)")
 _BRACKET_EXPONENT = re.compile(r"\^ ?\(([^()]*)\)")
 _DECIMAL = re.compile(r"(?<![\d.])(\d*)\.(\d+)(?![\d.])")
+_UNREADABLE = re.compile(r"\d\s+\d|'")  # the parser adds 2 and 5 in "2 5", and drops a prime
 _ROOT = re.compile(r"\\sqrt ?\(([^()]*)\)")
+
+
+_ARITHMETIC = re.compile(r"[\d\s.,+\-*/(){}\\]*")
+_FUNCTIONS = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc|log|ln|sum|int|prod|lim|arc[a-z]+)")
+
+
+def is_unfinished(text: str) -> bool:
+    """Sums and products of numerals ("10 + 7 + 6"), or functions of them: the question over again, not its answer."""
+    plain = text.replace("\\frac", "").replace("\\cdot", "*")
+    arithmetic = _ARITHMETIC.fullmatch(plain) and re.search(r"[\d)}]\s*[-+*]\s*\(?\d", plain)
+    return bool(arithmetic or _FUNCTIONS.search(text) or _UNREADABLE.search(text))
 
 
 @lru_cache(maxsize=4096)
@@ -34,8 +46,10 @@ def parsed(text: str) -> Any | None:
     text = _DECIMAL.sub(lambda d: f"\\frac{{{int(d.group(1) + d.group(2))}}}{{1{'0' * len(d.group(2))}}}", text)
     text = _FUNCTION.sub(r"\\\1", text).replace("**", "^")
     text = _ROOT.sub(r"\\sqrt{\1}", _BRACKET_EXPONENT.sub(r"^{\1}", _LONG_EXPONENT.sub(r"^{\1}", text)))
+    if _UNREADABLE.search(text):
+        return None
     try:
-        expression = latex2sympy(text.replace("*", "\\cdot "))
+        expression = latex2sympy(text.replace("*", "\\cdot "), normalization_config=None)
     except Exception:  # the parser's boundary: what it cannot read has no form here
         return None
     if not isinstance(expression, sympy.Expr) or expression.count_ops() > MAX_OPERATIONS:

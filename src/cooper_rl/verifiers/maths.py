@@ -24,6 +24,7 @@ from cooper_rl.verifiers.answers import (
     unclear,
 )
 from cooper_rl.verifiers.equality import equal
+from cooper_rl.verifiers.expressions import is_unfinished
 from cooper_rl.verifiers.forms import Expression, Form, Group, Relation, Words, form_of
 from cooper_rl.verifiers.numbers import Number
 
@@ -50,6 +51,8 @@ def explain(reference: str, completion: str) -> Verification:
         return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, shown(reference), shown(text))
     if verdict is not None:
         return Verification(*_MATCH[verdict], shown(reference), shown(text))
+    if isinstance(gold, Number) and isinstance(answer, Expression) and is_unfinished(answer.text):
+        return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, shown(reference), shown(text))
     return _explain_parsed(reference, completion if isinstance(answer, Words) else f"\\boxed{{{text}}}")
 
 
