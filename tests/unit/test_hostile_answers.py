@@ -11,7 +11,7 @@ import pytest
 from cooper_rl.records import Verdict
 from cooper_rl.verifiers import RuleVerifier
 
-DEADLINE = 2.0
+DEADLINE = 1.0
 WRAPS = ("{}", r"\boxed{{{}}}", "The answer is ${}$.", "#### {}")
 
 
@@ -132,6 +132,7 @@ def test_hostile_completions(verifier, tmp_path):
     assert verifier.verify("77", "77") is Verdict.CORRECT  # and the pool still works
 
 
+@pytest.mark.slow
 def test_hostile_references(verifier, tmp_path):
     """A data set may be hostile too; nothing is CORRECT but the very same text."""
     sentinel = tmp_path / "ran"
