@@ -20,6 +20,7 @@ SMALL = {
     "heldout_triples_size": 40,
     "heldout_steps": STEPS,
     "max_completion_length": 40,
+    "reward_threshold": None,
 }
 
 
@@ -93,7 +94,7 @@ def test_every_recorded_negative_is_wrong_by_the_rule(runs):
         json.loads(line) for path in sorted((folder / "pairs").glob("*")) for line in path.read_text().splitlines()
     ]
     assert pairs
-    with RuleVerifier(workers=1) as verifier:
+    with RuleVerifier("math_verify", workers=1) as verifier:
         for pair in pairs:
             assert verifier.verify(reference=pair["reference_answer"], completion=pair["positive"]).value == "CORRECT"
             assert verifier.verify(reference=pair["reference_answer"], completion=pair["negative"]).value != "CORRECT"
