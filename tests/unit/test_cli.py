@@ -109,7 +109,7 @@ def test_verify_a_stream():
         "verdict": "CORRECT",
         "reason": "match",
         "parsed_reference": "1/2",
-        "parsed_answer": "1/2",
+        "parsed_answer": "0.5",
     }
     assert (second["verdict"], second["reason"]) == ("UNPARSEABLE", "unknown_form")
     assert "CORRECT 1, UNPARSEABLE 1" in done.stderr

@@ -88,7 +88,9 @@ class RewardModelUpdater:
         distinct = {
             triple: index for index, triple in enumerate(dict.fromkeys(triples))
         }  # a positive has several pairs
-        logits = self.reward_model.logits(*map(list, zip(*distinct, strict=True)))[[distinct[t] for t in triples]]
+        logits_of_distinct = self.reward_model.logits(*map(list, zip(*distinct, strict=True)))
+        places = torch.tensor([distinct[t] for t in triples], device=logits_of_distinct.device)
+        logits = logits_of_distinct.index_select(0, places)
         positive_N, negative_N, rehearsal_B = logits.split([len(pairs), len(pairs), len(rehearsal)])
         loss = logits.sum() * 0.0
         metrics: dict[str, float] = {}

@@ -111,7 +111,9 @@ def _continued(
     cache = DynamicCache(config=model.config)
     for index, layer in enumerate(prefixes.layers):
         rows = place_B.to(device)
-        cache.update(layer.keys[rows, :, :width], layer.values[rows, :, :width], index)
+        # index_select, whose gradient is added up in a fixed order: a resumed run must be the one that would have been
+        keys, values = (side[:, :, :width].index_select(0, rows) for side in (layer.keys, layer.values))
+        cache.update(keys, values, index)
     ids, mask = pad(own_B_T, model.config.pad_token_id)
     starts = mask_P_T[place_B].sum(1)
     hidden = model.base_model(
