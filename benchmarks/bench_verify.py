@@ -64,13 +64,13 @@ def plain(items: list[Pair]) -> list[bool]:
     return [bool(verify(parse(f"${reference}$"), parse(completion))) for reference, completion, _ in items]
 
 
-def ours(items: list[Pair], workers: int) -> list[Verdict]:
+def ours(items: list[Pair], workers: int) -> tuple[list[Verdict], float]:
+    """The verdicts and the seconds they took."""
     with RuleVerifier(workers=workers) as verifier:
         verifier.verify("1", "1")  # starting the processes is not counted for the loop either
         started = time.perf_counter()
         verdicts = verifier.verify_many([r for r, _, _ in items], [c for _, c, _ in items])
-        ours.seconds = time.perf_counter() - started  # type: ignore[attr-defined]
-    return verdicts
+        return verdicts, time.perf_counter() - started
 
 
 def main() -> None:
@@ -92,8 +92,7 @@ def main() -> None:
     for turn in range(arguments.turns):
         command = [sys.executable, __file__, "--plain-once", "--pairs", str(arguments.pairs)]
         theirs = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
-        found = ours(items, arguments.workers)
-        seconds: float = ours.seconds  # type: ignore[attr-defined]
+        found, seconds = ours(items, arguments.workers)
         ratios.append(theirs["seconds"] / seconds)
         print(f"turn {turn}: plain {theirs['seconds']:.1f} s, ours {seconds:.2f} s, ratio {ratios[-1]:.1f}", flush=True)
     spread = f"{min(ratios):.1f} to {max(ratios):.1f} over {len(ratios)} turns"

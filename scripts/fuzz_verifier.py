@@ -15,7 +15,7 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["cooper_rl.verifiers"]):
-    from cooper_rl.verifiers.answers import closing_number, corrects_itself, hedged, is_bare, stated
+    from cooper_rl.verifiers.answers import closing_number, hedged, read, unclear
     from cooper_rl.verifiers.equality import equal
     from cooper_rl.verifiers.forms import form_of
     from cooper_rl.verifiers.numbers import Number
@@ -36,9 +36,9 @@ def one(data: bytes) -> None:
     provider = atheris.FuzzedDataProvider(data)
     reference, completion = provider.ConsumeUnicode(200), provider.ConsumeUnicode(2000)
     started = time.monotonic()
-    gold, text = form_of(reference), stated(completion)
-    hedged(completion), corrects_itself(completion), is_bare(completion), closing_number(completion)
-    answer = form_of(text) if text else None
+    gold, reading = form_of(reference), read(completion)
+    hedged(reading), unclear(reference, reading), closing_number(completion)
+    answer = form_of(reading.stated) if reading.stated else None
     if isinstance(gold, Number) and isinstance(answer, Number):
         equal(gold, answer)
     if time.monotonic() - started > 1:

@@ -26,6 +26,7 @@ app = typer.Typer(
 )
 WITH_OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 Config = Annotated[Path | None, typer.Option("--config", help="Recipe (YAML). Any key can follow as --key value.")]
+RECORDS = "{task.completed:,.0f} records, {task.speed:,.0f} a second"
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -124,7 +125,7 @@ def verify(
         opened(file) as (lines, name),
         RuleVerifier(verifier, workers=workers, deadline_seconds=deadline_seconds) as rule,
         output.open("a", encoding="utf-8") if output else nullcontext(sys.stdout) as target,
-        record_progress(shown=output is not None) as progress,
+        progress_line(RECORDS, shown=output is not None) as progress,
     ):
         counts = before + verify_stream(
             lines, target.write, verifier=rule, explain=explain, source=name, done=before.total(), progress=progress
@@ -170,7 +171,7 @@ def train_rm(context: typer.Context, config: Config = None, json_: Json = False)
             raise MissingFileError(f"{path}: no such file of labelled triples, here or in COOPER_DATA_DIR")
     from cooper_rl.verifyrm.train import train_reward_model
 
-    with bar("train-rm") as progress:
+    with progress_line("train-rm", "bar", "{task.description}") as progress:
         figures = train_reward_model(settings, progress)
     if json_:
         typer.echo(json.dumps(figures))
@@ -231,34 +232,20 @@ def opened(file: Path | None) -> Iterator[tuple[IO[str], str]]:
 
 
 @contextmanager
-def bar(title: str) -> Iterator[Any]:
-    """A progress bar on stderr where that is a terminal, as a callback (step, total, metrics)."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True)) as progress:
-        task = progress.add_task(title)
-        yield lambda step, total, metrics: progress.update(
-            task, completed=step, total=total, description=f"{title} loss {metrics['loss']:.3f}"
-        )
-
-
-@contextmanager
-def record_progress(*, shown: bool) -> Iterator[Callable[[int], object] | None]:
-    """Records done so far and how many a second, on stderr where that is a terminal and stdout is not the result."""
+def progress_line(*columns: str, shown: bool = True) -> Iterator[Callable[..., None] | None]:
+    """A line of rich's progress columns on stderr, as the function that updates its one task; None where stderr is no
+    terminal or it should not be shown."""
     if not shown or not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
-    from rich.progress import Progress, TextColumn, TimeElapsedColumn
+    from functools import partial
 
-    columns = (TextColumn("{task.completed:,.0f} records, {task.speed:,.0f} a second"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task("", total=None)
-        yield lambda count: progress.update(task, completed=count)
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    made = [BarColumn() if column == "bar" else TextColumn(column) for column in columns]
+    with Progress(*made, TimeElapsedColumn(), console=Console(stderr=True)) as progress:
+        yield partial(progress.update, progress.add_task("", total=None))
 
 
 def main() -> None:

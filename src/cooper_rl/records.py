@@ -40,6 +40,12 @@ class Verification:
     parsed_reference: str | None = None
     parsed_answer: str | None = None
 
+    @classmethod
+    def compared(cls, same: bool, parsed_reference: str, parsed_answer: str) -> Verification:
+        """CORRECT or INCORRECT, after both sides were read."""
+        verdict, reason = (Verdict.CORRECT, Reason.MATCH) if same else (Verdict.INCORRECT, Reason.MISMATCH)
+        return cls(verdict, reason, parsed_reference, parsed_answer)
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:

@@ -11,6 +11,7 @@ import re
 from fractions import Fraction
 
 from cooper_rl.records import Problem
+from cooper_rl.verifiers.numbers import ONES, TENS
 
 WAYS = {"steps": 0.30, "last_step": 0.20, "direct": 0.30, "hedged": 0.20}
 FORMS = {
@@ -24,11 +25,7 @@ FORMS = {
     "ratio": 0.08,
 }
 BLANKS = ("", "The answer is.", "So it is.", "\\boxed{}", "####")
-_ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve "
-    "thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
-).split()
-_TENS = ["_", "_", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_WORD_OF = {value: word for word, value in (ONES | TENS).items()}
 
 
 def number_words(text: str) -> str | None:
@@ -40,8 +37,8 @@ def number_words(text: str) -> str | None:
     if int(whole) >= 100 or len(decimals) > 1:
         return None
     tens, ones = divmod(int(whole), 10)
-    words = _ONES[int(whole)] if tens < 2 else _TENS[tens] + (f"-{_ONES[ones]}" if ones else "")
-    return f"{words} point {_ONES[int(decimals)]}" if decimals else words
+    words = _WORD_OF[int(whole)] if tens < 2 or not ones else f"{_WORD_OF[10 * tens]}-{_WORD_OF[ones]}"
+    return f"{words} point {_WORD_OF[int(decimals)]}" if decimals else words
 
 
 def unit_of(problem: Problem, value: str) -> str:

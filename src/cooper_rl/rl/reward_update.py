@@ -85,12 +85,10 @@ class RewardModelUpdater:
         if not triples:
             return None, {}
         self.reward_model.model.eval()
-        distinct = {
-            triple: index for index, triple in enumerate(dict.fromkeys(triples))
-        }  # a positive has several pairs
-        logits_of_distinct = self.reward_model.logits(*map(list, zip(*distinct, strict=True)))
-        places = torch.tensor([distinct[t] for t in triples], device=logits_of_distinct.device)
-        logits = logits_of_distinct.index_select(0, places)
+        # a positive that several pairs share is scored once
+        place = {triple: index for index, triple in enumerate(dict.fromkeys(triples))}
+        distinct_logits = self.reward_model.logits(*map(list, zip(*place, strict=True)))
+        logits = distinct_logits.index_select(0, torch.tensor([place[t] for t in triples]))
         positive_N, negative_N, rehearsal_B = logits.split([len(pairs), len(pairs), len(rehearsal)])
         loss = logits.sum() * 0.0
         metrics: dict[str, float] = {}

@@ -1,7 +1,7 @@
 """LaTeX and Unicode dress off an answer, so that equal answers become equal text as often as they can.
 
-Text only: nothing is evaluated, and every pattern runs in linear time. What stood in `\\text{...}` is kept between the
-marks OPEN and CLOSE, so that a unit "m" is not taken for a variable m.
+Text only: nothing is evaluated, and what a pattern may look at is bounded. What stood in `\\text{...}` is kept between
+the marks OPEN and CLOSE, so that a unit "m" is not taken for a variable m.
 """
 
 from __future__ import annotations

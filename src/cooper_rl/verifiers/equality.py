@@ -10,7 +10,17 @@ from fractions import Fraction
 from typing import Any
 
 from cooper_rl.verifiers import expressions
-from cooper_rl.verifiers.forms import Expression, Form, Group, Interval, Intervals, Matrix, Relation, Words
+from cooper_rl.verifiers.forms import (
+    Expression,
+    Form,
+    Group,
+    Interval,
+    Intervals,
+    Matrix,
+    Relation,
+    Words,
+    as_intervals,
+)
 from cooper_rl.verifiers.numbers import Number, same_unit
 
 
@@ -30,9 +40,9 @@ def equal(reference: Form, answer: Form) -> bool | None:
     if isinstance(reference, Relation) or isinstance(answer, Relation):
         return _equal_relations(_relation(reference), _relation(answer))
     if isinstance(reference, Intervals) or isinstance(answer, Intervals):
-        left, right = _intervals(reference), _intervals(answer)
+        left, right = as_intervals(reference), as_intervals(answer)
         if left is not None and right is not None:
-            return _equal_unordered(left, right, equal_intervals)
+            return _equal_unordered(left.parts, right.parts, equal_intervals)
     if isinstance(reference, Words) or isinstance(answer, Words):
         return True if _letter(reference) and _letter(reference) == _letter(answer) else None
     return False
@@ -194,14 +204,6 @@ def _equal_unordered(
         else:
             return False
     return None if unknown else True
-
-
-def _intervals(form: Form) -> Sequence[Interval] | None:
-    if isinstance(form, Intervals):
-        return form.parts
-    if isinstance(form, Group) and form.kind == "tuple" and len(form.items) == 2:
-        return (Interval(form.items[0], form.items[1], False, False),)
-    return None
 
 
 def equal_intervals(reference: Interval, answer: Interval) -> bool | None:

@@ -7,6 +7,7 @@ memory are the worker's affair: it is killed past its deadline.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -59,16 +60,12 @@ def parsed(text: str) -> Any | None:
 
 def equal_values(a: Any, b: Any) -> bool | None:
     """Whether two expressions agree at every point where both have a value; None if too few points have one."""
-    symbols = sorted(a.free_symbols | b.free_symbols, key=str)
+    symbols = a.free_symbols | b.free_symbols
     if len(symbols) > 24:
         return None
     agreed = 0
-    for shift in range(len(POINTS) if symbols else 1):
-        point = {symbol: POINTS[(shift + 3 * i) % len(POINTS)] + i for i, symbol in enumerate(symbols)}
-        values = [value_at(side, point) for side in (a, b)]
-        if values[0] is None or values[1] is None:
-            continue
-        if not close(values[0], values[1]):
+    for left, right in _values(a, b):
+        if not close(left, right):
             return False
         agreed += 1
     return True if agreed >= (3 if symbols else 1) else None
@@ -78,17 +75,20 @@ def proportional(a: Any, b: Any) -> bool | None:
     """Whether a is a constant times b: `a = 0` and `b = 0` are the same equation then."""
     if a.free_symbols != b.free_symbols or not a.free_symbols:
         return False
-    symbols = sorted(a.free_symbols, key=str)
-    ratios = []
-    for shift in range(len(POINTS)):
-        point = {symbol: POINTS[(shift + 3 * i) % len(POINTS)] + i for i, symbol in enumerate(symbols)}
-        values = [value_at(side, point) for side in (a, b)]
-        if values[0] is None or values[1] is None or values[1] == 0:
-            continue
-        ratios.append(values[0] / values[1])
+    ratios = [left / right for left, right in _values(a, b) if right != 0]
     if len(ratios) < 3:
         return None
     return ratios[0] != 0 and all(close(ratio, ratios[0]) for ratio in ratios)
+
+
+def _values(a: Any, b: Any) -> Iterator[tuple[Any, Any]]:
+    """Both values at each of the points where both have one."""
+    symbols = sorted(a.free_symbols | b.free_symbols, key=str)
+    for shift in range(len(POINTS) if symbols else 1):
+        point = {symbol: POINTS[(shift + 3 * i) % len(POINTS)] + i for i, symbol in enumerate(symbols)}
+        left, right = value_at(a, point), value_at(b, point)
+        if left is not None and right is not None:
+            yield left, right
 
 
 def value_at(expression: Any, point: dict[Any, Any]) -> Any | None:
@@ -101,16 +101,15 @@ def value_at(expression: Any, point: dict[Any, Any]) -> Any | None:
 
 
 def close(a: Any, b: Any) -> bool:
-    """Equal to 25 digits; a value that is only rounding noise beside the other is not zero by itself."""
-    size = max(abs(a), abs(b))
-    return bool(size == 0 or abs(a - b) <= size * sympy.Float("1e-25")) or bool(size < sympy.Float("1e-30") and a == b)
+    """Equal to 25 digits of the larger: a value that is tiny beside the other is not equal to it."""
+    return bool(abs(a - b) <= max(abs(a), abs(b)) * sympy.Float("1e-25"))
 
 
 def renamed(expression: Any, old: tuple[str, ...], new: tuple[str, ...]) -> Any:
     """The same function of other argument names."""
-    names = {sympy.Symbol(a): sympy.Symbol(b) for a, b in zip(old, new, strict=True)}
-    by_name = {str(symbol): symbol for symbol in expression.free_symbols}
-    return expression.subs({by_name[str(a)]: b for a, b in names.items() if str(a) in by_name}, simultaneous=True)
+    names = dict(zip(old, new, strict=True))
+    symbols = {s: sympy.Symbol(names[str(s)]) for s in expression.free_symbols if str(s) in names}
+    return expression.subs(symbols, simultaneous=True)
 
 
 def same_family(a: Any, b: Any) -> Any:

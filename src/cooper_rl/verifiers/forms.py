@@ -155,11 +155,8 @@ def _relation(text: str, depth: int) -> Form | None:
     """Inequalities as intervals of their one unknown; x != 2; equations with more than a name on the left."""
     if "\\cup" in text:
         parts = [_form(part, depth) for part in split_top(text, r"\\cup")]
-        joined = [p for part in parts if isinstance(part, Intervals) for p in part.parts]
-        found = [_as_interval(part) for part in parts if not isinstance(part, Intervals)]
-        if any(interval is None for interval in found):
-            return None
-        return Intervals(tuple(joined) + tuple(interval for interval in found if interval is not None))
+        found = [as_intervals(part) for part in parts]
+        return Intervals(tuple(i for some in found if some for i in some.parts)) if all(found) else None
     sign = "!=" if "!=" in text else "="
     texts = text.split(sign)
     if len(texts) == 2 and not _COMPARISON.search(text) and len(split_top(text, "[,;]|\\\\approx")) == 1:
@@ -232,13 +229,13 @@ def _group(kind: str, body: str, depth: int) -> Group | None:
     items: list[Form] = []
     for part in texts:
         label = _LABEL.fullmatch(part)
-        name, _, value = part.partition("=") if "=" in part else part.partition(":") if label else ("", "", part)
         item = _form(label.group("value") if label else part, depth)
         if item is None or (kind == "list" and _is_prose(part)):
             return None
-        names.append(plain_words(name) if value and item is not None else "")
         items.append(item)
-    return Group(kind, tuple(items), tuple(names) if all(names) else ())
+        if "=" in part or label:
+            names.append(plain_words(part.partition("=" if "=" in part else ":")[0]))
+    return Group(kind, tuple(items), tuple(names) if all(names) and len(names) == len(items) else ())
 
 
 def _is_prose(text: str) -> bool:
@@ -274,11 +271,11 @@ def _bracketed(text: str, depth: int) -> Form | None:
     return Group("tuple", tuple(item for item in items if item is not None))
 
 
-def _as_interval(form: Form | None) -> Interval | None:
-    """An open interval that was read as a pair."""
+def as_intervals(form: Form | None) -> Intervals | None:
+    """Intervals, or the open one that was read as a pair."""
     if isinstance(form, Group) and form.kind == "tuple" and len(form.items) == 2:
-        return Interval(form.items[0], form.items[1], False, False)
-    return None
+        return Intervals((Interval(form.items[0], form.items[1], False, False),))
+    return form if isinstance(form, Intervals) else None
 
 
 def _word(text: str, depth: int) -> Form | None:

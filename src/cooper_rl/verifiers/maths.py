@@ -1,4 +1,4 @@
-"""Mathematical answers by math-verify, with a cheap exact path before it and its known false positives closed.
+"""Mathematical answers: our own forms and equality; where those cannot tell math-verify, its false positives closed.
 
 The one importer of math_verify. Runs inside a worker, whose pool keeps the deadline: the library's own is off.
 """
@@ -12,15 +12,13 @@ from math_verify import parse, verify
 
 from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers.answers import (
-    boxes_with_gaps,
+    Reading,
     closing_number,
-    corrects_itself,
     has_answer,
     hedged,
-    is_bare,
     is_sentence,
     is_solution,
-    stated,
+    read,
     unclear,
 )
 from cooper_rl.verifiers.equality import equal
@@ -28,7 +26,6 @@ from cooper_rl.verifiers.expressions import is_unfinished
 from cooper_rl.verifiers.forms import Expression, Form, Group, Relation, Words, form_of
 from cooper_rl.verifiers.numbers import Number
 
-_MATCH = {True: (Verdict.CORRECT, Reason.MATCH), False: (Verdict.INCORRECT, Reason.MISMATCH)}
 _MAX_SHOWN = 200
 
 
@@ -36,24 +33,29 @@ def explain(reference: str, completion: str) -> Verification:
     """The `math` verifier: our own forms and equality first, math-verify where those cannot tell."""
     if not reference.strip():
         return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
-    gold = form_of(stated(reference) or "") if is_solution(reference) else form_of(reference)
-    if _contradicts(completion):
+    gold, reading = _reference_form(reference), read(completion)
+    if _contradicts(reading):
         return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, reference)
-    text, bare = stated(completion), is_bare(completion)
-    answer = _answer_form(text, gold, bare=bare) if text else None
-    if answer is None and bare and isinstance(gold, Number) and not gold.unit:
+    text = reading.stated
+    answer = _answer_form(text, gold, bare=reading.bare) if text else None
+    if answer is None and reading.bare and isinstance(gold, Number) and not gold.unit:
         text = closing_number(completion)
         answer = form_of(text) if text else None
     if text is None or answer is None:
-        return _explain_parsed(reference, completion)
+        return _explain_parsed(reference, reading)
     verdict = equal(gold, answer) if gold is not None else None
     if verdict is False and isinstance(answer, Group) and isinstance(gold, Number):
-        return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, shown(reference), shown(text))
+        return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, _shown(reference), _shown(text))
     if verdict is not None:
-        return Verification(*_MATCH[verdict], shown(reference), shown(text))
+        return Verification.compared(verdict, _shown(reference), _shown(text))
     if isinstance(gold, Number) and isinstance(answer, Expression) and is_unfinished(answer.text):
-        return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, shown(reference), shown(text))
-    return _explain_parsed(reference, completion if isinstance(answer, Words) else f"\\boxed{{{text}}}")
+        return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, _shown(reference), _shown(text))
+    return _explain_parsed(reference, reading if isinstance(answer, Words) else read(f"\\boxed{{{text}}}"))
+
+
+@lru_cache(maxsize=4096)
+def _reference_form(reference: str) -> Form | None:
+    return form_of((read(reference).stated or "") if is_solution(reference) else reference)
 
 
 def _answer_form(text: str, gold: Form | None, *, bare: bool) -> Form | None:
@@ -66,12 +68,12 @@ def _answer_form(text: str, gold: Form | None, *, bare: bool) -> Form | None:
     return answer
 
 
-def _contradicts(completion: str) -> bool:
+def _contradicts(reading: Reading) -> bool:
     """Several answers that do not agree, and no word that takes one of them back."""
-    texts = list(dict.fromkeys(box for box, _ in boxes_with_gaps(completion)))
+    texts = list(dict.fromkeys(reading.boxes))
     if len(texts) < 2:
-        return hedged(completion)
-    if corrects_itself(completion) or stated(completion) == ", ".join(texts):
+        return hedged(reading)
+    if reading.corrected or reading.stated == ", ".join(texts):
         return False
     forms = [form_of(text) for text in texts]
     return any(a is None or forms[0] is None or equal(forms[0], a) is False for a in forms[1:])
@@ -81,25 +83,26 @@ def explain_plain(reference: str, completion: str) -> Verification:
     """The `math_verify` verifier: the library's judgement, with reasons; a completion that hedges is INCORRECT."""
     if not reference.strip():
         return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
-    if hedged(completion):
+    reading = read(completion)
+    if hedged(reading):
         return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, reference)
-    return _explain_parsed(reference, completion)
+    return _explain_parsed(reference, reading)
 
 
-def _explain_parsed(reference: str, completion: str) -> Verification:
+def _explain_parsed(reference: str, reading: Reading) -> Verification:
     gold = _parse_reference(reference)
     if not gold:
         return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
-    answer = parse(completion, parsing_timeout=None)
+    answer = parse(reading.completion, parsing_timeout=None)
     if not answer:
-        reason = Reason.UNKNOWN_FORM if has_answer(completion) else Reason.NO_ANSWER
-        return Verification(Verdict.UNPARSEABLE, reason, _shown(gold))
+        reason = Reason.UNKNOWN_FORM if has_answer(reading.completion) else Reason.NO_ANSWER
+        return Verification(Verdict.UNPARSEABLE, reason, _shown(gold[-1]))
     same = bool(verify(gold, answer, timeout_seconds=None))
     if same and _false_positive(reference, gold, answer):
         same = False
-    if not same and unclear(reference, completion):
-        return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, _shown(gold), _shown(answer))
-    return Verification(*_MATCH[same], _shown(gold), _shown(answer))
+    if not same and unclear(reference, reading):
+        return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, _shown(gold[-1]), _shown(answer[-1]))
+    return Verification.compared(same, _shown(gold[-1]), _shown(answer[-1]))
 
 
 @lru_cache(maxsize=4096)
@@ -109,13 +112,9 @@ def _parse_reference(reference: str) -> list[Any]:
     return parsed
 
 
-def shown(text: str) -> str:
-    """A text as a verdict's explanation shows it."""
-    return text[:_MAX_SHOWN]
-
-
-def _shown(parsed: list[Any]) -> str:
-    return str(parsed[-1])[:_MAX_SHOWN]
+def _shown(value: Any) -> str:
+    """A text or a parsed expression as a verdict's explanation shows it."""
+    return str(value)[:_MAX_SHOWN]
 
 
 def _false_positive(reference: str, gold: list[Any], answer: list[Any]) -> bool:

@@ -44,16 +44,17 @@ _PATTERNS = tuple(
         r"\((?P<numerator>-?\d+(?:\.\d+)?)\)",
     )
 )
-_BASED = re.compile(r"\(?(?P<digits>[0-9A-Fa-f]+)\)? ?_ ?\{?(?P<base>[2-9]|1[0-6])\}?")
+_BASED = re.compile(r"\(?(?P<digits>(?=[A-Fa-f]*\d)[0-9A-Fa-f]+)\)? ?_ ?\{?(?P<base>[2-9]|1[0-6])\}?")
 _CLOCK = re.compile(r"\d{1,2}:\d\d(?: ?[ap]\.?m\.?)?", re.IGNORECASE)
 _SIGN = re.compile(r"\s*(?P<sign>[-+]?)\s*(?:(?:US|USD|EUR|Rs\.?)\s*)?[$€£¥₹]?\s*(?P<sign2>[-+]?)\s*")
 _MAGNITUDES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12, "hundred": 100}
-_ONES = {
+ONES = {
     **{"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9},
     **{"ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16},
     **{"seventeen": 17, "eighteen": 18, "nineteen": 19},
 }
-_TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
+TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
+NUMBER_WORDS = (*ONES, *TENS, *_MAGNITUDES)
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8}
 _ORDINALS |= {"ninth": 9, "tenth": 10}
 
@@ -188,7 +189,7 @@ def _in_words(body: str) -> tuple[Fraction, int | None] | None:
         return Fraction(_ORDINALS[words[0]]), None
     whole, _, decimals = " ".join(words).partition(" point ")
     total = _whole(whole.split())
-    digits = [_ONES.get(word, 10) for word in decimals.split()]
+    digits = [ONES.get(word, 10) for word in decimals.split()]
     if total is None or any(digit > 9 for digit in digits):
         return None
     value = Fraction(f"{total}.{''.join(map(str, digits)) or 0}")
@@ -198,10 +199,10 @@ def _in_words(body: str) -> tuple[Fraction, int | None] | None:
 def _whole(words: list[str]) -> int | None:
     total = current = 0
     for index, word in enumerate(words):
-        if word in _ONES:
-            current += _ONES[word]
-        elif word in _TENS:
-            current += _TENS[word]
+        if word in ONES:
+            current += ONES[word]
+        elif word in TENS:
+            current += TENS[word]
         elif word == "hundred":
             current = (current or 1) * 100
         elif word in _MAGNITUDES and word != "dozen":

@@ -8,22 +8,21 @@ from functools import cache
 from typing import Any
 
 from cooper_rl.records import Reason, Verdict, Verification
-from cooper_rl.verifiers.answers import has_answer, stated
+from cooper_rl.verifiers.answers import has_answer, read
 from cooper_rl.verifiers.dress import plain_words, undress
 
 _LETTER = re.compile(r"\(?([A-J])\)?(?=$|[\s.:,)])")
-_MATCH = {True: (Verdict.CORRECT, Reason.MATCH), False: (Verdict.INCORRECT, Reason.MISMATCH)}
 
 
 def explain_exact(reference: str, completion: str) -> Verification:
     """The `exact` verifier: the same words, whatever their case, spaces and dress."""
     if not reference.strip():
         return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
-    text = stated(completion)
+    text = read(completion).stated
     if text is None:
         return _unread(reference, completion)
     gold, answer = (plain_words(undress(side)).casefold() for side in (reference, text))
-    return Verification(*_MATCH[gold == answer], gold, answer)
+    return Verification.compared(gold == answer, gold, answer)
 
 
 def explain_choice(reference: str, completion: str) -> Verification:
@@ -31,11 +30,11 @@ def explain_choice(reference: str, completion: str) -> Verification:
     gold = letter(reference)
     if gold is None:
         return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
-    text = stated(completion)
+    text = read(completion).stated
     answer = letter(text) if text is not None else None
     if answer is None:
         return _unread(reference, completion)
-    return Verification(*_MATCH[gold == answer], gold, answer)
+    return Verification.compared(gold == answer, gold, answer)
 
 
 def letter(text: str) -> str | None:
@@ -53,11 +52,11 @@ def explain_reasoning_gym(reference: str, completion: str, *, task: str) -> Veri
     if not reference.strip():
         return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
     entry = _entry(reference)
-    text = stated(completion)
+    text = read(completion).stated
     if text is None:
         return _unread(reference, completion)
     mark = _scorer(task).score_answer(text, entry=entry)
-    return Verification(*_MATCH[mark == 1.0], str(entry["answer"]), text)
+    return Verification.compared(mark == 1.0, str(entry["answer"]), text)
 
 
 def _entry(reference: str) -> dict[str, Any]:

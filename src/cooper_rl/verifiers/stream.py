@@ -23,13 +23,13 @@ def verify_stream(
     explain: bool = False,
     source: str = "<stdin>",
     done: int = 0,
-    progress: Callable[[int], object] | None = None,
+    progress: Callable[..., object] | None = None,
 ) -> Counter[str]:
     """Copies records with a `verdict` (and, to explain, `reason` and both parsed answers), in order.
 
     Args:
         done: records that were written before; as many are passed over.
-        progress: told the number of records written so far.
+        progress: told, as `completed`, the number of records written so far.
 
     Returns:
         How many of each verdict, of the records written now.
@@ -53,7 +53,7 @@ def verify_stream(
             write(json.dumps({**record, **added}, ensure_ascii=False) + "\n")
         batch.clear()
         if progress:
-            progress(done + counts.total())
+            progress(completed=done + counts.total())
 
     for number, line in enumerate(lines, 1):
         if not line.strip():

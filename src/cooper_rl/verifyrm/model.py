@@ -101,12 +101,6 @@ class VerifyRM:
         ids_B_T = self.encode(questions, references, completions)
         return scoring.score_ids(self.model, ids_B_T, batch_tokens=batch_tokens)
 
-    def logits_of(self, ids_B_T: list[list[int]], *, width: int | None = None) -> Tensor:
-        """Logits of token ids, shape (B,); `width` pads to a fixed length."""
-        ids, mask = scoring.pad(ids_B_T, self.model.config.pad_token_id, width)
-        device = next(self.model.parameters()).device
-        return self.model(input_ids=ids.to(device), attention_mask=mask.to(device)).logits[:, 0].float()
-
     @torch.inference_mode()  # type: ignore[untyped-decorator]
     def score(
         self,

@@ -11,9 +11,9 @@ from transformers import DynamicCache
 WORTH_SHARING = 64  # tokens that a shared prefix must save
 
 
-def pad(ids_B_T: Sequence[Sequence[int]], pad_id: int, width: int | None = None) -> tuple[Tensor, Tensor]:
+def pad(ids_B_T: Sequence[Sequence[int]], pad_id: int) -> tuple[Tensor, Tensor]:
     """Right-padded ids and attention mask, both (B, T)."""
-    width = width or max(map(len, ids_B_T))
+    width = max(map(len, ids_B_T))
     ids = torch.full((len(ids_B_T), width), pad_id)
     mask = torch.zeros((len(ids_B_T), width), dtype=torch.long)
     for row, ids_T in enumerate(ids_B_T):
@@ -65,32 +65,32 @@ def score_ids(model: nn.Module, ids_B_T: Sequence[Sequence[int]], *, batch_token
     whatever their group, on copies of their prefix's keys and values.
     """
     logits_B = torch.zeros(len(ids_B_T))
-    lengths = [len(ids) for ids in ids_B_T]
-    prefix_of: dict[int, int] = {}  # row -> length of the prefix that it shares
+    shared_B = [0] * len(ids_B_T)  # tokens of a row that it shares with others
     groups: list[list[int]] = []
     for group in groups_of(ids_B_T):
-        shared = common_prefix([ids_B_T[i] for i in group]) if len(group) > 1 else 0
+        shared = common_prefix([ids_B_T[i] for i in group])
         if shared * (len(group) - 1) >= WORTH_SHARING:
             groups.append(group)
-            prefix_of |= dict.fromkeys(group, shared)
-    alone = [i for i in range(len(ids_B_T)) if i not in prefix_of]
-    for rows in buckets(alone, lengths, batch_tokens):
-        logits_B[rows] = _plain(model, [ids_B_T[i] for i in rows])
-    first_rows = [group[0] for group in groups]
-    members = {group[0]: group for group in groups}
-    for firsts in buckets(first_rows, [prefix_of.get(i, 0) for i in range(len(ids_B_T))], batch_tokens):
-        prefixes, mask = _prefixes(model, [ids_B_T[i][: prefix_of[i]] for i in firsts])
-        place = {row: index for index, first in enumerate(firsts) for row in members[first]}
-        for rows in buckets(list(place), [n - prefix_of.get(i, 0) for i, n in enumerate(lengths)], batch_tokens):
-            own = [ids_B_T[i][prefix_of[i] :] for i in rows]
-            logits_B[rows] = _continued(model, prefixes, mask, torch.tensor([place[i] for i in rows]), own)
+            for i in group:
+                shared_B[i] = shared
+    own_B_T = [ids[shared:] for ids, shared in zip(ids_B_T, shared_B, strict=True)]
+    lengths = [len(own) for own in own_B_T]
+    for rows in buckets([i for i, shared in enumerate(shared_B) if not shared], lengths, batch_tokens):
+        logits_B[rows] = plain_logits(model, [own_B_T[i] for i in rows]).cpu()
+    for some in buckets(range(len(groups)), [shared_B[group[0]] for group in groups], batch_tokens):
+        prefixes, mask = _prefixes(model, [ids_B_T[i][: shared_B[i]] for i in (groups[g][0] for g in some)])
+        place = {row: index for index, g in enumerate(some) for row in groups[g]}
+        for rows in buckets(list(place), lengths, batch_tokens):
+            places = torch.tensor([place[i] for i in rows])
+            logits_B[rows] = _continued(model, prefixes, mask, places, [own_B_T[i] for i in rows]).cpu()
     return logits_B
 
 
-def _plain(model: nn.Module, ids_B_T: Sequence[Sequence[int]]) -> Tensor:
+def plain_logits(model: nn.Module, ids_B_T: Sequence[Sequence[int]]) -> Tensor:
+    """Logits of token ids by one padded forward pass, shape (B,), float32."""
     ids, mask = pad(ids_B_T, model.config.pad_token_id)
     device = next(model.parameters()).device
-    return model(input_ids=ids.to(device), attention_mask=mask.to(device)).logits[:, 0].float().cpu()
+    return model(input_ids=ids.to(device), attention_mask=mask.to(device)).logits[:, 0].float()
 
 
 def _prefixes(model: nn.Module, ids_P_T: Sequence[Sequence[int]]) -> tuple[DynamicCache, Tensor]:
@@ -124,4 +124,4 @@ def _continued(
         use_cache=True,
     ).last_hidden_state
     last = torch.tensor([len(ids_T) - 1 for ids_T in own_B_T], device=device)
-    return model.score(hidden[torch.arange(len(own_B_T), device=device), last])[:, 0].float().cpu()
+    return model.score(hidden[torch.arange(len(own_B_T), device=device), last])[:, 0].float()

@@ -19,14 +19,18 @@ from cooper_rl.verifyrm.config import RewardModelTrainConfig
 from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.losses import bce_loss
 from cooper_rl.verifyrm.model import VerifyRM, VerifyRMSettings, check_weights
+from cooper_rl.verifyrm.scoring import plain_logits
 from cooper_rl.verifyrm.template import render
 from cooper_rl.verifyrm.triples import read_triples
 
-Progress = Callable[[int, int, dict[str, float]], object]
 
+def train_reward_model(
+    config: RewardModelTrainConfig, progress: Callable[..., object] | None = None
+) -> dict[str, float]:
+    """Reads, splits by question, trains, evaluates and saves with a model card; returns the held-out figures.
 
-def train_reward_model(config: RewardModelTrainConfig, progress: Progress | None = None) -> dict[str, float]:
-    """Reads, splits by question, trains, evaluates and saves with a model card; returns the held-out figures."""
+    `progress` is told `completed`, `total` and a `description` after each step.
+    """
     triples = [triple for path in config.train_files for triple in read_triples(path)]
     if config.eval_files:
         train, heldout = triples, [t for path in config.eval_files for t in read_triples(path)]
@@ -41,7 +45,7 @@ def train_reward_model(config: RewardModelTrainConfig, progress: Progress | None
             if step % config.logging_steps == 0 or step == total:
                 log.write(json.dumps({"step": step, **metrics}) + "\n")
             if progress:
-                progress(step, total, metrics)
+                progress(completed=step, total=total, description=f"{step}/{total} loss {metrics['loss']:.3f}")
     reward_model.model.eval()
     figures = evaluate(reward_model, heldout) if heldout else {}
     reward_model.save_pretrained(folder)
@@ -102,7 +106,7 @@ def optimize(
     while step < total:
         for rows in batches([len(i) for i in ids], size, rng):
             with torch.autocast(device.type, torch.bfloat16, enabled=config.bf16):
-                logits_B = reward_model.logits_of([ids[i] for i in rows])
+                logits_B = plain_logits(model, [ids[i] for i in rows])
             loss, metrics = bce_loss(logits_B, labels[rows].to(device))
             loss.backward()
             metrics["grad_norm"] = torch.nn.utils.clip_grad_norm_(model.parameters(), config.max_grad_norm).item()
