@@ -17,6 +17,7 @@ import math
 import os
 import random
 import re
+from collections import Counter
 from pathlib import Path
 
 from cooper_rl.data import load_problems
@@ -100,10 +101,11 @@ def main() -> None:
     sets = {path.name: from_file(path, arguments.limit) for path in sorted(folder.glob("verifier/*.jsonl"))}
     sets |= {path.name: from_file(path, arguments.limit) for path in sorted(folder.glob("labelled/*.jsonl.gz"))}
     sets["generated from GSM8K and MATH"] = generated(arguments.limit)
-    mistakes = []
+    mistakes, lost = [], []
     print("| set | records | verifier | precision | recall | not judged |\n|---|---|---|---|---|---|")
     for name, items in sets.items():
-        for kind in ("math", "math_verify"):
+        right_by_library = [False] * len(items)
+        for kind in ("math_verify", "math"):
             with RuleVerifier(kind) as verifier:
                 verdicts = verifier.verify_many([i[0] for i in items], [i[1] for i in items])
             hits = [verdict is Verdict.CORRECT for verdict in verdicts]
@@ -111,12 +113,16 @@ def main() -> None:
             unknown = sum(v not in (Verdict.CORRECT, Verdict.INCORRECT) for v in verdicts) / len(items)
             figures = f"{wilson(both, sum(hits))} | {wilson(both, sum(i[2] for i in items))} | {unknown:.3f}"
             print(f"| {name} | {len(items)} | {kind} | {figures} |", flush=True)
-            if kind == "math":
-                mistakes += [
-                    {"set": name, "reference": i[0], "completion": i[1], "label": i[2], "verdict": v.value}
-                    for i, v in zip(items, verdicts, strict=True)
-                    if (v is Verdict.CORRECT) != i[2]
-                ]
+            right = [hit == item[2] for hit, item in zip(hits, items, strict=True)]
+            if kind == "math_verify":
+                right_by_library = right
+                continue
+            for item, verdict, ours, theirs in zip(items, verdicts, right, right_by_library, strict=True):
+                record = {"set": name, "reference": item[0], "completion": item[1], "label": item[2]}
+                if not ours:
+                    mistakes.append({**record, "verdict": verdict.value, "math_verify": "right" if theirs else "wrong"})
+                    lost += [name] if theirs else []
+    print(f"right by math_verify and wrong by math: {dict(Counter(lost))}")
     if arguments.mistakes:
         arguments.mistakes.write_text("".join(json.dumps(record) + "\n" for record in mistakes))
 

@@ -15,7 +15,8 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["cooper_rl.verifiers"]):
-    from cooper_rl.verifiers.answers import closing_number, hedged, read, unclear
+    from cooper_rl.verifiers import estimate
+    from cooper_rl.verifiers.answers import closing_number, hedged, last_figure, read, unclear
     from cooper_rl.verifiers.equality import equal
     from cooper_rl.verifiers.forms import form_of
     from cooper_rl.verifiers.numbers import Number
@@ -37,7 +38,8 @@ def one(data: bytes) -> None:
     reference, completion = provider.ConsumeUnicode(200), provider.ConsumeUnicode(2000)
     started = time.monotonic()
     gold, reading = form_of(reference), read(completion)
-    hedged(reading), unclear(reference, reading), closing_number(completion)
+    hedged(reading), unclear(reference, reading), closing_number(completion), last_figure(completion)
+    estimate.of_text(reference)
     answer = form_of(reading.stated) if reading.stated else None
     if isinstance(gold, Number) and isinstance(answer, Number):
         equal(gold, answer)

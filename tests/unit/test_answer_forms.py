@@ -1,5 +1,6 @@
 """Equality of answers in many forms: tables by hand, and properties that hold for every value."""
 
+import math
 from fractions import Fraction
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cooper_rl.records import Verdict
+from cooper_rl.verifiers import estimate, expressions
 from cooper_rl.verifiers.answers import read
 from cooper_rl.verifiers.equality import equal
 from cooper_rl.verifiers.forms import form_of
@@ -222,6 +224,51 @@ def test_a_rounded_reference_accepts_what_rounds_to_it(reference, answer):
     exact = answer.denominator == 1
     if within or not exact:
         assert same(str(reference), f"{answer.numerator}/{answer.denominator}") is within
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r"2\sqrt{3}", 2 * 3**0.5),
+        (r"-\frac{\pi}{6}", -math.pi / 6),
+        (r"\frac{1 + \sqrt{13}}{2}", (1 + 13**0.5) / 2),
+        (r"-3^2", -9),
+        (r"2 - 3(4 - 5)", 5),
+        (r"\sqrt[3]{8}", 2),
+        (r"10^{-2}", 0.01),
+    ],
+)
+def test_estimates(text, value):
+    assert estimate.of_text(text).values == (pytest.approx(value), pytest.approx(value))
+
+
+@pytest.mark.parametrize(
+    "text", [r"\sin 2", "2 5", r"2\frac{1}{2}", "1/2x", "x!", "2^{400}", "1/0", "(", "x^", "x_1", ""]
+)
+def test_what_is_not_estimated(text):
+    assert estimate.of_text(text) is None
+
+
+TERMS = st.recursive(
+    st.integers(-9, 9).map(lambda n: f"({n})") | st.sampled_from(["x", "y", "k", r"\pi", r"\sqrt{2}"]),
+    lambda term: st.one_of(
+        st.tuples(term, st.sampled_from("+-*"), term).map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
+        st.tuples(term, term).map(lambda t: rf"\frac{{{t[0]}}}{{{t[1]}}}"),
+        st.tuples(term, st.integers(-2, 3)).map(lambda t: f"({t[0]})^{{{t[1]}}}"),
+    ),
+    max_leaves=6,
+)
+
+
+@given(TERMS, TERMS)
+@settings(max_examples=150, deadline=None)
+def test_a_quick_no_is_never_said_to_what_is_equal(text, other):
+    """Against the exact comparison: of an expression with itself rewritten, and of two at random."""
+    for a, b in ((text, f"{other} + {text} - {other}"), (text, rf"\frac{{2 {text}}}{{2}}"), (text, other)):
+        left, right = estimate.of_text(a), estimate.of_text(b)
+        if left and right and left.differs_from(right):
+            exact = [expressions.parsed(side) for side in (a, b)]
+            assert None in exact or expressions.equal_values(*exact) is not True
 
 
 @given(st.text(max_size=200), st.text(max_size=200))

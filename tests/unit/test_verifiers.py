@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import multiprocessing
 import os
 import random
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import Reason, Verdict, Verification
-from cooper_rl.verifiers import RuleVerifier
+from cooper_rl.verifiers import RuleVerifier, pool
 from cooper_rl.verifiers.stream import verify_stream
 
 
@@ -76,6 +77,57 @@ def test_from_threads_and_asyncio(verifier):
         return await asyncio.gather(verifier.averify("1", "\\boxed{1}"), verifier.averify("1", "\\boxed{2}"))
 
     assert asyncio.run(both()) == [Verdict.CORRECT, Verdict.INCORRECT]
+
+
+def judged_elsewhere(verifier):
+    return verifier.verify_many(["1", "2", "3"], [r"\boxed{1}", r"\boxed{1}", r"\boxed{3}"]), os.getpid()
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_from_several_processes_at_once(verifier, method):
+    """One verifier handed to three processes, while the parent uses it too: each has workers of its own."""
+    verifier.verify("1", "1")
+    with multiprocessing.get_context(method).Pool(3) as processes:
+        others = processes.map_async(judged_elsewhere, [verifier] * 9)
+        own = [judged_elsewhere(verifier) for _ in range(9)]
+        found = others.get(timeout=120) + own
+    assert {tuple(verdicts) for verdicts, _ in found} == {(Verdict.CORRECT, Verdict.INCORRECT, Verdict.CORRECT)}
+    assert len({process for _, process in found}) > 1
+
+
+HUNGRY = """
+import os
+from cooper_rl.records import Verification
+def explain(reference, completion):
+    if completion == "eat":
+        held = [bytearray(64 * 2**20) for _ in range(100)]
+    return Verification.compared(True, reference, str(os.getpid()))
+"""
+
+
+@pytest.fixture
+def hungry(tmp_path, monkeypatch):
+    """The import path of a verifier that tells its process, and eats 6 GiB when it is told to."""
+    (tmp_path / "hungry_rules.py").write_text(HUNGRY)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    return "hungry_rules:explain"
+
+
+def test_a_worker_past_its_memory_limit_says_error_and_the_others_go_on(hungry):
+    with RuleVerifier(hungry, workers=1, memory_limit_mb=1024) as rule:
+        assert rule.verify_many(["1"] * 3, ["1", "eat", "1"]) == [Verdict.CORRECT, Verdict.ERROR, Verdict.CORRECT]
+        (process,) = {v.parsed_answer for v in rule.explain_many(["1"] * 2, ["1", "2"])}
+        peak = int(Path(f"/proc/{process}/status").read_text().split("VmPeak:")[1].split()[0])
+        assert peak <= 1024 * 1024
+
+
+def test_workers_are_recycled_and_leave_no_zombie(hungry, monkeypatch):
+    monkeypatch.setattr(pool, "RECYCLE_AFTER", 10)
+    with RuleVerifier(hungry, workers=1) as rule:
+        found = [rule.explain_many(["1"] * 6, ["1"] * 6) for _ in range(6)]
+    processes = {int(v.parsed_answer) for batch in found for v in batch}
+    assert len(processes) == 3
+    assert not any(Path(f"/proc/{process}").exists() for process in processes)
 
 
 def test_the_exact_path_agrees_with_the_library(verifier):
@@ -140,6 +192,22 @@ def test_a_killed_verification_resumes_where_its_file_ends(tmp_path):
     records = [json.loads(line) for line in output.open()]
     assert [r["reference"] for r in records] == [str(i) for i in range(20_000)]
     assert "CORRECT 7, INCORRECT 19993" in second.stderr
+
+
+@pytest.mark.slow
+def test_streaming_takes_constant_memory(tmp_path):
+    """The peak of the command's own process: ten times the records, the same memory."""
+    peaks = []
+    for size in (20_000, 200_000):
+        source, output = tmp_path / f"{size}.jsonl", tmp_path / f"{size}.out.jsonl"
+        with source.open("w") as file:
+            file.writelines(json.dumps({"reference": "12", "completion": f"#### {i}"}) + "\n" for i in range(size))
+        command = [sys.executable, "-m", "cooper_rl.cli", "verify", str(source), "--output", str(output)]
+        process = subprocess.Popen([*command, "--verifier", "exact"], stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        assert status == 0 and output.read_bytes().count(b"\n") == size
+        peaks.append(usage.ru_maxrss / 1024)
+    assert peaks[1] < peaks[0] + 10, peaks
 
 
 @pytest.mark.parametrize(

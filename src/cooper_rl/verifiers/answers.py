@@ -125,7 +125,7 @@ def has_answer(completion: str) -> bool:
 
 def closing_number(completion: str) -> str | None:
     """The only figure of the last line ("So they need 12 buses."), if its other words name no number."""
-    last = completion.strip().rpartition("\n")[2][-MAX_BARE:]
+    last = completion.strip().rpartition("\n")[2][-MAX_BARE:].replace("**", "")
     figures = _figures(last)
     others = _FIGURE.sub(" ", last)
     if len(figures) != 1 or _WORDS.search(others) or re.search(r"[\d\\^_=+*/]", others):
@@ -133,9 +133,19 @@ def closing_number(completion: str) -> str | None:
     return figures[0]
 
 
+def last_figure(completion: str) -> str | None:
+    """The last figure of a text that states no answer, as where it was cut off; None where its line has LaTeX or names
+    numbers in words."""
+    lines = [line for line in completion[-10 * MAX_BARE :].split("\n") if _FIGURE.search(line)]
+    if not lines or "\\" in lines[-1] or _WORDS.search(_FIGURE.sub(" ", lines[-1])):
+        return None
+    return _figures(lines[-1])[-1]
+
+
 def hedged(reading: Reading) -> bool:
     """Whether a completion offers several answers that differ as text or number."""
-    if len({_value(box) if _value(box) is not None else box for box in reading.boxes}) > 1:
+    boxes = set(reading.boxes)
+    if len(boxes) > 1 and len({box if _value(box) is None else _value(box) for box in boxes}) > 1:
         return True
     pairs = [m.groups() for pattern in (_HEDGE, _MAYBE) for m in pattern.finditer(reading.completion)]
     return any(_value(a) != _value(b) for a, b in pairs)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from cooper_rl.verifiers import expressions
+from cooper_rl.verifiers import estimate, expressions
 from cooper_rl.verifiers.forms import (
     Expression,
     Form,
@@ -38,6 +38,8 @@ def equal(reference: Form, answer: Form) -> bool | None:
     if isinstance(reference, Matrix) and isinstance(answer, Matrix):
         return _equal_matrices(reference, answer)
     if isinstance(reference, Relation) or isinstance(answer, Relation):
+        if isinstance(reference, Number) or isinstance(answer, Number):
+            return False
         return _equal_relations(_relation(reference), _relation(answer))
     if isinstance(reference, Intervals) or isinstance(answer, Intervals):
         left, right = as_intervals(reference), as_intervals(answer)
@@ -126,6 +128,8 @@ def _equal_expressions(reference: Number | Expression, answer: Number | Expressi
         return True
     if isinstance(reference, Number) and reference.decimals is None and expressions.is_unfinished(_text(answer)):
         return None
+    if _surely_different(reference, answer):
+        return False
     a, b = _sympy(reference), _sympy(answer)
     if a is None or b is None:
         return None
@@ -144,6 +148,24 @@ def _equal_expressions(reference: Number | Expression, answer: Number | Expressi
         a, b = expressions.lower_case(a), expressions.lower_case(b)
         b = expressions.same_family(a, b)
     return expressions.equal_values(a, b)
+
+
+def _surely_different(reference: Number | Expression, answer: Number | Expression) -> bool:
+    """Whether two plain expressions differ so much in value that nobody needs to look closer."""
+    if _arguments(reference) or _arguments(answer):
+        return False
+    a, b = _estimate(reference), _estimate(answer)
+    rounding = 10.0**-reference.decimals if isinstance(reference, Number) and reference.decimals is not None else 0.0
+    return a is not None and b is not None and a.differs_from(b, rounding)
+
+
+def _estimate(form: Number | Expression) -> estimate.Estimate | None:
+    if isinstance(form, Expression):
+        return estimate.of_text(form.text)
+    try:
+        return None if form.degrees else estimate.of_number(float(form.value))
+    except OverflowError:
+        return None
 
 
 def _text(form: Form) -> str:

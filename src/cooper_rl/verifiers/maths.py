@@ -18,6 +18,7 @@ from cooper_rl.verifiers.answers import (
     hedged,
     is_sentence,
     is_solution,
+    last_figure,
     read,
     unclear,
 )
@@ -38,9 +39,11 @@ def explain(reference: str, completion: str) -> Verification:
         return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, reference)
     text = reading.stated
     answer = _answer_form(text, gold, bare=reading.bare) if text else None
-    if answer is None and reading.bare and isinstance(gold, Number) and not gold.unit:
+    if answer is None and isinstance(gold, Number) and not gold.unit and (reading.bare or text is None):
         text = closing_number(completion)
         answer = form_of(text) if text else None
+        if answer is None and (last := last_figure(completion)):
+            return _explain_last_figure(reference, gold, reading, last)
     if text is None or answer is None:
         return _explain_parsed(reference, reading)
     verdict = equal(gold, answer) if gold is not None else None
@@ -51,6 +54,15 @@ def explain(reference: str, completion: str) -> Verification:
     if isinstance(gold, Number) and isinstance(answer, Expression) and is_unfinished(answer.text):
         return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, _shown(reference), _shown(text))
     return _explain_parsed(reference, reading if isinstance(answer, Words) else read(f"\\boxed{{{text}}}"))
+
+
+def _explain_last_figure(reference: str, gold: Number, reading: Reading, figure: str) -> Verification:
+    """A text that states no answer, as one cut off; it is not wrong where another of its figures is right."""
+    answer = form_of(figure)
+    same = answer is not None and equal(gold, answer) is True
+    if not same and unclear(reference, reading):
+        return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, _shown(reference), figure)
+    return Verification.compared(same, _shown(reference), figure)
 
 
 @lru_cache(maxsize=4096)

@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from cooper_rl.errors import BackendError
@@ -42,6 +43,7 @@ class _Worker:
             bufsize=0,
         )
         self.items = 0
+        self._received = bytearray()
         if self.receive(START_SECONDS) != "ready":
             self.kill()
             raise BackendError(f"the verifier {path} could not be loaded in a worker process")
@@ -56,20 +58,25 @@ class _Worker:
     def receive(self, seconds: float) -> Any:
         """The next message; TimeoutError past the deadline, EOFError when the process has ended."""
         deadline = time.monotonic() + seconds
-        (length,) = HEADER.unpack(self._read(HEADER.size, deadline))
-        return json.loads(self._read(length, deadline))
+        self._fill(HEADER.size, deadline)
+        (length,) = HEADER.unpack_from(self._received)
+        end = HEADER.size + length
+        self._fill(end, deadline)
+        message = json.loads(self._received[HEADER.size : end])
+        del self._received[:end]
+        return message
 
-    def _read(self, count: int, deadline: float) -> bytes:
+    def _fill(self, count: int, deadline: float) -> None:
+        """Reads what there is until at least `count` bytes are at hand."""
         assert self.process.stdout
-        descriptor, data = self.process.stdout.fileno(), b""
-        while len(data) < count:
+        descriptor = self.process.stdout.fileno()
+        while len(self._received) < count:
             if not select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]:
                 raise TimeoutError
-            piece = os.read(descriptor, count - len(data))
+            piece = os.read(descriptor, 65536)
             if not piece:
                 raise EOFError
-            data += piece
-        return data
+            self._received += piece
 
     def kill(self) -> None:
         self.process.kill()
@@ -81,7 +88,8 @@ class _Worker:
 
 
 class RuleVerifier:
-    """Judges completions against reference answers by rule. Usable from several threads and from asyncio.
+    """Judges completions against reference answers by rule. Usable from several threads, from asyncio, and from several
+    processes: a fork or an unpickled copy starts workers of its own.
 
     Args:
         kind: `math` (the default), `math_verify` (the plain library), `exact`, `choice`, `reasoning_gym:<task>`, the
@@ -108,10 +116,19 @@ class RuleVerifier:
         self._path = import_path(kind)
         self._memory_limit_mb = memory_limit_mb
         self._size = workers
+        self._open()
+
+    def _open(self) -> None:
+        self._process = os.getpid()
         self._slots: queue.SimpleQueue[_Worker | None] = queue.SimpleQueue()
-        for _ in range(workers):
+        for _ in range(self._size):
             self._slots.put(None)
-        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="rule-verifier")
+        self._threads = ThreadPoolExecutor(self._size, thread_name_prefix="rule-verifier")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        seconds, megabytes = self.deadline_seconds, self._memory_limit_mb
+        make = partial(RuleVerifier, self.kind, workers=self._size, deadline_seconds=seconds, memory_limit_mb=megabytes)
+        return make, ()
 
     def verify(self, reference: str, completion: str) -> Verdict:
         """The verdict on one completion."""
@@ -129,10 +146,15 @@ class RuleVerifier:
         """Verifications in the order of the arguments, over all workers."""
         if len(references) != len(completions):
             raise ValueError(f"{len(references)} references for {len(completions)} completions")
-        items = [(_tail(r), _tail(c)) for r, c in zip(references, completions, strict=True)]
+        if self._process != os.getpid():  # forked: the pipes belong to the parent
+            self._open()
+        # completions of one reference go to one worker, which then parses it once
+        order = sorted(range(len(references)), key=lambda i: references[i])
+        items = [(_tail(references[i]), _tail(completions[i])) for i in order]
         size = max(1, min(BATCH, -(-len(items) // self._size)))
         futures = [self._threads.submit(self._run, items[start : start + size]) for start in range(0, len(items), size)]
-        return [verification for future in futures for verification in future.result()]
+        found = [verification for future in futures for verification in future.result()]
+        return [verification for _, verification in sorted(zip(order, found, strict=True), key=lambda pair: pair[0])]
 
     async def averify(self, reference: str, completion: str) -> Verdict:
         """`verify` for asyncio: other tasks go on meanwhile."""
@@ -182,10 +204,6 @@ def _tail(text: str) -> str:
     return text[-MAX_CHARACTERS:]
 
 
-def _verification(message: dict[str, Any]) -> Verification:
-    return Verification(
-        Verdict(message["verdict"]),
-        Reason(message["reason"]),
-        message["parsed_reference"],
-        message["parsed_answer"],
-    )
+def _verification(message: list[Any]) -> Verification:
+    verdict, reason, parsed_reference, parsed_answer = message
+    return Verification(Verdict(verdict), Reason(reason), parsed_reference, parsed_answer)

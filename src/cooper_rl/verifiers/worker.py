@@ -14,7 +14,6 @@ import resource
 import signal
 import struct
 import sys
-from dataclasses import asdict
 from typing import Any, BinaryIO
 
 from cooper_rl.records import Reason, Verdict, Verification
@@ -69,7 +68,8 @@ def main() -> None:
     send(answers, "ready")
     while (items := receive(requests)) is not None:
         for reference, completion in items:
-            send(answers, asdict(judge(explain, reference, completion)))
+            found = judge(explain, reference, completion)
+            send(answers, [found.verdict, found.reason, found.parsed_reference, found.parsed_answer])
 
 
 if __name__ == "__main__":
