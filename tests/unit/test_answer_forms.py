@@ -86,6 +86,38 @@ EQUAL = [
     ("B", "(B) 12 apples"),
     ("yes", "Yes."),
     ("Tuesday", "tuesday"),
+    # units and labels
+    ("15", r"15 \text{ cm}^2"),
+    ("15", "15 cm²"),
+    ("15", "15 m^2"),
+    ("5", "5 m"),
+    ("9.8", r"9.8\ \text{m}/\text{s}^2"),
+    ("15000", r"15000 \text{ kcal m}^{-2} \text{ yr}^{-1}"),
+    (r"25\pi", r"25\pi \text{ cm}^2"),
+    ("14", "14-year-old"),
+    ("0.42", "forty-two percent"),
+    ("120 minutes", "two hours"),
+    ("5 am", r"5\text{ a.m.}"),
+    ("5:30", "5:30 pm"),
+    ("5:00 pm", "5pm"),
+    ("5", "5 pm"),
+    # words
+    ("1.5", "one and a half"),
+    ("3/4", "three-quarters"),
+    ("-3", "minus 3"),
+    ("2", "two (2)"),
+    ("12", "a dozen"),
+    ("205", "two hundred and five"),
+    ("no", "No, it is not."),
+    ("A, C", "CA"),
+    # repeating decimals, functions, equations
+    ("1/3", r"0.\overline{3}"),
+    ("7/12", r"0.58\overline{3}"),
+    (r"\sin 2x", r"2 \sin x \cos x"),
+    (r"\frac{1}{2} \cot t \ln(\cos t)", r"\frac{\cos t \ln(\cos t)}{2 \sin t}"),
+    ("y + 1 = -(2x-1)^2", "-4x^2 + 4x - 2"),
+    (r"\{2, 3\}", "x = 2 or x = 3"),
+    ("f(x) = -1, f(x) = x + 1", r"f(x) = -1 \text{ and } f(x) = x + 1"),
 ]
 
 UNEQUAL = [
@@ -112,7 +144,25 @@ UNEQUAL = [
     (r"\begin{pmatrix}1\\2\end{pmatrix}", r"\begin{pmatrix}2\\1\end{pmatrix}"),
     ("yes", "no"),
     ("A", "B"),
+    ("225", r"15 \text{ cm}^2"),
+    ("5am", "5pm"),
+    ("5:30 am", "5:30 pm"),
+    ("2", "2 xy"),
+    ("2", "twenty"),
+    (r"\frac{1}{3}", r"0.\overline{2}"),
+    (r"\lfloor \sqrt{n-1} \rfloor", r"\lfloor \frac{n}{2} \rfloor"),
+    ("A, C", "AB"),
+    ("y + 1 = -(2x-1)^2", "-4x^2 + 4x - 1"),
+    ("f(x) = -1, f(x) = x + 1", "f(x) = -1, f(x) = x + 2"),
+    ("x^2 + y^2 = 13", "13"),
 ]
+
+
+def test_what_is_left_open():
+    """No "wrong" where nobody could say so: dots, and a space between digits."""
+    assert explain("1/3", r"\boxed{0.333\ldots}").verdict is Verdict.UNPARSEABLE
+    assert explain("1", r"\boxed{0.999...}").verdict is Verdict.UNPARSEABLE
+    assert explain("1000", r"\boxed{1 000}").verdict is Verdict.UNPARSEABLE
 
 
 @pytest.mark.parametrize(("reference", "answer"), EQUAL)

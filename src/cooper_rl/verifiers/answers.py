@@ -16,7 +16,7 @@ _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
 _STATED = re.compile(
     r"(?:\b(?:final |correct |right )?(?:answer|option|choice)\s*(?:is|:|=|would be|must be)"
     r"|####|\banswer\b\W{0,6}:|\nA:(?=[^\n]*\s*\Z))"
-    r"[\s*:]*(?:(?:therefore|thus|then|just|simply|equal to|indeed)\b)?\s*",
+    r"[\s*:#]*(?:(?:therefore|thus|then|just|simply|equal to|indeed)\b)?\s*",
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(

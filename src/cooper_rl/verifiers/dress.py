@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 MAX_CHARACTERS = 4000
 OPEN, CLOSE = "⟦", "⟧"
@@ -49,11 +50,13 @@ _SPACES = re.compile(r"(?<!\\)\\[,;:! ]|~|\s+")
 _DELIMITERS = re.compile(r"\\[()\[\]]|\$+")
 _BARE_FRACTION = re.compile(r"\\frac\s*(?:\{([^{}]*)\}|([0-9a-zA-Z]))\s*(?:\{([^{}]*)\}|([0-9a-zA-Z]))")
 _BARE_ROOT = re.compile(r"\\sqrt\s+?([0-9a-zA-Z]|\\pi)|\\sqrt([0-9])")
+_ELLIPSIS = re.compile(r"\.\d+ ?(?:\.\.+|\\l?dots) ?$")
 _TRAILING = " .,;:*\\"
-_LEADING = " ,;:*"
+_LEADING = " ,;:*#"
 _CIRCLED = re.compile("[①-⑳]")
 
 
+@lru_cache(maxsize=8192)
 def undress(text: str) -> str:
     """The answer in plain dress; at most MAX_CHARACTERS are looked at."""
     text = _CIRCLED.sub(lambda found: f"{found.group()},", text[:MAX_CHARACTERS])
@@ -71,6 +74,8 @@ def undress(text: str) -> str:
     text = _SPACES.sub(" ", text)
     text = _BARE_FRACTION.sub(lambda f: f"\\frac{{{f.group(1) or f.group(2)}}}{{{f.group(3) or f.group(4)}}}", text)
     text = _BARE_ROOT.sub(lambda f: f"\\sqrt{{{f.group(1) or f.group(2)}}}", text)
+    if _ELLIPSIS.search(text):  # 0.333... is not 0.333
+        return _stripped(text).removesuffix("\\ldots").rstrip(_TRAILING) + "\\ldots"
     return _stripped(text)
 
 
@@ -87,7 +92,14 @@ def plain_words(text: str) -> str:
 
 def compact(text: str) -> str:
     """Undressed text without any space: equal for most answers that differ in dress alone."""
-    return re.sub(r"\s+", "", text.replace(OPEN, "").replace(CLOSE, ""))
+    text = re.sub(r"\s+", "", text.replace(OPEN, "").replace(CLOSE, ""))
+    return re.sub(r"([_^])\{(\w)\}", r"\1\2", text)
+
+
+def same_text(text: str, other: str) -> bool:
+    """Whether two answers are the same but for dress and spaces; a space between digits is more than dress."""
+    sides = [undress(side) for side in (text, other)]
+    return compact(sides[0]) == compact(sides[1]) != "" and not any(re.search(r"\d \d", side) for side in sides)
 
 
 def split_top(text: str, separators: str) -> list[str]:

@@ -5,6 +5,7 @@ Symmetric in its two sides but for rounding: a rounded reference accepts an exac
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -33,6 +34,8 @@ def equal(reference: Form, answer: Form) -> bool | None:
         return _equal_expressions(reference, answer)
     if isinstance(reference, Words) and isinstance(answer, Words):
         return _equal_words(reference, answer)
+    if isinstance(reference, Group) != isinstance(answer, Group) and _choices(reference) and _choices(answer):
+        return _choices(reference) == _choices(answer)
     if isinstance(reference, Group) and isinstance(answer, Group):
         return _equal_groups(reference, answer)
     if isinstance(reference, Matrix) and isinstance(answer, Matrix):
@@ -40,7 +43,7 @@ def equal(reference: Form, answer: Form) -> bool | None:
     if isinstance(reference, Relation) or isinstance(answer, Relation):
         if isinstance(reference, Number) or isinstance(answer, Number):
             return False
-        return _equal_relations(_relation(reference), _relation(answer))
+        return _equal_relations(_relation(reference, answer), _relation(answer, reference))
     if isinstance(reference, Intervals) or isinstance(answer, Intervals):
         left, right = as_intervals(reference), as_intervals(answer)
         if left is not None and right is not None:
@@ -55,13 +58,28 @@ def _letter(form: Form) -> str:
     return form.text.lower() if isinstance(form, Words | Expression) and len(form.text) == 1 else ""
 
 
-def _relation(form: Form) -> Relation | None:
-    """`y = 2x + 1` as an equation; a bare expression is none."""
+def _choices(form: Form) -> frozenset[str] | None:
+    """Several choice letters, listed or run together: "A, C" and "AC"."""
+    if isinstance(form, Group) and all(_letter(item) for item in form.items):
+        return frozenset(_letter(item) for item in form.items)
+    if isinstance(form, Words | Expression) and re.fullmatch("[A-Ja-j]{2,6}", form.text):
+        return frozenset(form.text.lower())
+    return None
+
+
+def _relation(form: Form, other: Form) -> Relation | None:
+    """`y = 2x + 1` as an equation; a bare `2x + 1` is what the other's one unknown besides equals."""
     if isinstance(form, Relation):
         return form
-    if isinstance(form, Expression) and form.name and not form.arguments:
-        return Relation("=", Expression(form.name), Expression(form.text))
-    return None
+    if not isinstance(form, Expression) or form.arguments:
+        return None
+    if not form.name and isinstance(other, Relation):
+        sides = [_sympy(side) for side in (form, other.left, other.right)]  # type: ignore[arg-type]
+        if None in sides:
+            return None
+        unknowns = (sides[1].free_symbols | sides[2].free_symbols) - sides[0].free_symbols
+        return Relation("=", Expression(str(*unknowns)), form) if len(unknowns) == 1 else None
+    return Relation("=", Expression(form.name), Expression(form.text)) if form.name else None
 
 
 def _equal_relations(reference: Relation | None, answer: Relation | None) -> bool | None:
@@ -79,7 +97,8 @@ def _equal_relations(reference: Relation | None, answer: Relation | None) -> boo
 def equal_numbers(reference: Number, answer: Number) -> bool:
     """Exact, but for a rounded reference, a dropped percent sign or degree sign, and units of one kind."""
     if reference.clock and answer.clock:
-        return reference.clock == answer.clock
+        either = not reference.half_day or not answer.half_day or reference.half_day == answer.half_day
+        return either and reference.clock == answer.clock
     if reference.base != answer.base:  # a bare numeral beside 1011_2 is one in the same base
         based, bare = (reference, answer) if reference.base != 10 else (answer, reference)
         return bare.base == 10 and bare.value == int(_digits(based)) if _digits(based).isdigit() else False
@@ -200,7 +219,7 @@ def _unwrapped(form: Form, other: Form) -> Form:
 def _equal_groups(reference: Group, answer: Group) -> bool | None:
     if len(reference.items) != len(answer.items):
         return False
-    if reference.names and answer.names and sorted(reference.names) == sorted(answer.names):
+    if len(set(reference.names)) > 1 and sorted(reference.names) == sorted(set(answer.names)):
         by_name = dict(zip(answer.names, answer.items, strict=True))
         return _both(*(equal(item, by_name[name]) for name, item in zip(reference.names, reference.items, strict=True)))
     if "tuple" in (reference.kind, answer.kind):

@@ -18,14 +18,19 @@ from cooper_rl.verifiers.dress import CLOSE, OPEN
 
 DIGITS = 40
 MAX_OPERATIONS = 600
-POINTS = tuple(sympy.Rational(p, q) for p, q in ((7, 11), (13, 7), (23, 19), (31, 9), (17, 29), (41, 13), (5, 23)))
+# some of them large, so that floors differ
+POINTS = tuple(sympy.Rational(p, q) for p, q in ((7, 11), (13, 7), (223, 19), (31, 9), (17, 29), (541, 13), (5, 23)))
 _FUNCTION = re.compile(
     r"(?<![A-Za-z\\])(sqrt|arcsin|arccos|arctan|sinh|cosh|tanh|sin|cos|tan|cot|sec|csc|log|ln|exp|pi)\b"
 )
 _LONG_EXPONENT = re.compile(r"\^ ?(-?\d{2,}|-\d)")
 _BRACKET_EXPONENT = re.compile(r"\^ ?\(([^()]*)\)")
 _DECIMAL = re.compile(r"(?<![\d.])(\d*)\.(\d+)(?![\d.])")
-_UNREADABLE = re.compile(r"\d\s+\d|'")  # the parser adds 2 and 5 in "2 5", and drops a prime
+_UNREADABLE = re.compile(r"\d\s+\d|'|\\l?dots")  # the parser adds 2 and 5 in "2 5", and drops a prime
+_ARGUMENT = re.compile(
+    r"(\\(?:sin|cos|tan|cot|sec|csc|ln|log)(?: ?\^ ?\{? ?-?\d+ ?\}?)?) ?"
+    r"(\d*(?:[A-Za-z]|\\[a-z]+)|\d+)(?![\dA-Za-z^_({\\])"
+)
 _ROOT = re.compile(r"\\sqrt ?\(([^()]*)\)")
 
 
@@ -47,6 +52,7 @@ def parsed(text: str) -> Any | None:
     text = _DECIMAL.sub(lambda d: f"\\frac{{{int(d.group(1) + d.group(2))}}}{{1{'0' * len(d.group(2))}}}", text)
     text = _FUNCTION.sub(r"\\\1", text).replace("**", "^")
     text = _ROOT.sub(r"\\sqrt{\1}", _BRACKET_EXPONENT.sub(r"^{\1}", _LONG_EXPONENT.sub(r"^{\1}", text)))
+    text = _ARGUMENT.sub(r"\1(\2)", text)  # else \cot t \cdot x is the cotangent of t x
     if _UNREADABLE.search(text):
         return None
     try:

@@ -85,6 +85,7 @@ _CLOSED = re.compile(
     r"[a-j]|yes|no|true|false|even|odd|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|"
     r"july|august|september|october|november|december|none|undefined|infinity|left|right|increasing|decreasing"
 )
+_DECISION = re.compile(r"yes|no|true|false", re.IGNORECASE)
 _NAME = r"[A-Za-z](?:[A-Za-z]*)(?:_(?:\{[^{}]*\}|\w))?'?|\\[a-z]+(?:_(?:\{[^{}]*\}|\w))?"
 _ASSIGNMENT = re.compile(
     rf"(?P<name>{_NAME}) ?(?P<arguments>\([A-Za-z0-9, \\]*\))? ?(?P<sign>=|:=|\\in\b) ?(?P<value>[^=].*)"
@@ -137,7 +138,7 @@ def _matrix(text: str, depth: int) -> Form | None:
 def _assigned(text: str, depth: int) -> Form | None:
     """The value of `x = 5`, `f(x) = 2x`, `(x, y) = (1, 2)`, `x \\in [1, 2]`."""
     found = _ASSIGNMENT.fullmatch(text)
-    if found and found.group("sign") != "\\in" and len(split_top(text, "[,;]")) > 1:
+    if found and found.group("sign") != "\\in" and len(split_top(text, _SEPARATOR)) > 1:
         return None
     named = found or _TUPLE_NAME.fullmatch(text)
     if not named:
@@ -216,7 +217,10 @@ def _set(text: str, depth: int) -> Form | None:
 
 def _several(text: str, depth: int) -> Form | None:
     """Answers beside each other: `1, 2`, `x = 1 or x = 2`, `Paolo: 18, Qing: 14`."""
-    several = "\\pm" in text or len(split_top(text, _SEPARATOR)) > 1
+    parts = split_top(text, _SEPARATOR)
+    if len(parts) > 1 and _DECISION.fullmatch(parts[0].strip()):
+        return Words(parts[0].strip().lower())
+    several = "\\pm" in text or len(parts) > 1
     return _group("list", text, depth) if several else None
 
 
@@ -306,4 +310,4 @@ def _looks_mathematical(text: str) -> bool:
 def _without_label(text: str) -> str:
     """An expression without the words beside it ("84/13 days")."""
     text = re.split(r"\\approx", text)[0]
-    return re.sub(rf"{OPEN}[^{CLOSE}]*{CLOSE}", " ", _CONDITION.sub("", text)).strip(" .,;")
+    return re.sub(rf"{OPEN}[^{CLOSE}]*{CLOSE}(?: ?\^ ?\{{?-?\d\}}?)?", " ", _CONDITION.sub("", text)).strip(" .,;")

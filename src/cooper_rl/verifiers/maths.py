@@ -22,6 +22,7 @@ from cooper_rl.verifiers.answers import (
     read,
     unclear,
 )
+from cooper_rl.verifiers.dress import same_text
 from cooper_rl.verifiers.equality import equal
 from cooper_rl.verifiers.expressions import is_unfinished
 from cooper_rl.verifiers.forms import Expression, Form, Group, Relation, Words, form_of
@@ -34,10 +35,12 @@ def explain(reference: str, completion: str) -> Verification:
     """The `math` verifier: our own forms and equality first, math-verify where those cannot tell."""
     if not reference.strip():
         return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
-    gold, reading = _reference_form(reference), read(completion)
+    answer_of_reference, reading = _reference_answer(reference), read(completion)
     if _contradicts(reading):
         return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, reference)
-    text = reading.stated
+    text, gold = reading.stated, form_of(answer_of_reference)
+    if text and same_text(answer_of_reference, text):
+        return Verification.compared(True, _shown(answer_of_reference), _shown(text))
     answer = _answer_form(text, gold, bare=reading.bare) if text else None
     if answer is None and isinstance(gold, Number) and not gold.unit and (reading.bare or text is None):
         text = closing_number(completion)
@@ -66,8 +69,8 @@ def _explain_last_figure(reference: str, gold: Number, reading: Reading, figure:
 
 
 @lru_cache(maxsize=4096)
-def _reference_form(reference: str) -> Form | None:
-    return form_of((read(reference).stated or "") if is_solution(reference) else reference)
+def _reference_answer(reference: str) -> str:
+    return (read(reference).stated or "") if is_solution(reference) else reference
 
 
 def _answer_form(text: str, gold: Form | None, *, bare: bool) -> Form | None:
