@@ -5,7 +5,11 @@ import os
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
+import threading
+
 import pytest
+
+from http_server import Server
 
 
 @pytest.fixture(scope="session")
@@ -14,3 +18,19 @@ def nano_reward_model():
     from cooper_rl.verifyrm import VerifyRM
 
     return VerifyRM.from_pretrained(resolve_model("nano", "reward_model"))
+
+
+@pytest.fixture
+def serve():
+    servers = []
+
+    def start(behave):
+        server = Server(behave)
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        servers.append(server)
+        return server
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()

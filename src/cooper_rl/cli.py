@@ -26,7 +26,7 @@ app = typer.Typer(
 )
 WITH_OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 Config = Annotated[Path | None, typer.Option("--config", help="Recipe (YAML). Any key can follow as --key value.")]
-RECORDS = "{task.completed:,.0f} records, {task.speed:,.0f} a second"
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with an output that is there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -125,7 +125,7 @@ def verify(
         opened(file) as (lines, name),
         RuleVerifier(verifier, workers=workers, deadline_seconds=deadline_seconds) as rule,
         output.open("a", encoding="utf-8") if output else nullcontext(sys.stdout) as target,
-        progress_line(RECORDS, shown=output is not None) as progress,
+        progress_line("verify", shown=output is not None) as progress,
     ):
         counts = before + verify_stream(
             lines, target.write, verifier=rule, explain=explain, source=name, done=before.total(), progress=progress
@@ -153,6 +153,49 @@ def score(
         score_stream(lines, sys.stdout.write, VerifyRM.from_pretrained(path), source=name)
 
 
+@app.command(context_settings=WITH_OVERRIDES)
+def collect(context: typer.Context, config: Config = None, resume: Resume = False, json_: Json = False) -> None:
+    """Collect completions of problems from one or more models, to be labelled by `cooper annotate`.
+
+    Example: cooper collect --models HuggingFaceTB/SmolLM2-135M-Instruct --dataset_names gsm8k --dataset_size 100
+    --output runs/completions.jsonl
+    """
+    import json
+
+    from cooper_rl.annotation.collect import collect as run_collect
+    from cooper_rl.annotation.config import CollectConfig
+    from cooper_rl.recipe import load_recipe
+
+    settings = CollectConfig(**load_recipe(config, context.args, command="collect"))
+    with progress_line("collect") as progress:
+        counts = run_collect(settings, resume=resume, progress=progress)
+    if json_:
+        typer.echo(json.dumps(counts))
+        return
+    for model, count in counts.items():
+        typer.echo(f"{model}: {', '.join(f'{name} {value}' for name, value in count.items())}")
+
+
+@app.command(context_settings=WITH_OVERRIDES)
+def annotate(context: typer.Context, config: Config = None, resume: Resume = False, json_: Json = False) -> None:
+    """Label completions by rule and by a judge, and keep those on which the two agree.
+
+    Example: cooper annotate --input_files runs/completions.jsonl --judge Qwen3-4B@http://127.0.0.1:8000/v1
+    --output runs/triples.jsonl
+    """
+    import json
+
+    from cooper_rl.annotation.annotate import annotate as run_annotate
+    from cooper_rl.annotation.config import AnnotateConfig
+    from cooper_rl.annotation.statistics import as_lines
+    from cooper_rl.recipe import load_recipe
+
+    settings = AnnotateConfig(**load_recipe(config, context.args, command="annotate"))
+    with progress_line("annotate") as progress:
+        found = run_annotate(settings, resume=resume, progress=progress)
+    typer.echo(json.dumps(found) if json_ else "\n".join(as_lines(found)))
+
+
 @app.command("train-rm", context_settings=WITH_OVERRIDES)
 def train_rm(context: typer.Context, config: Config = None, json_: Json = False) -> None:
     """Train a VerifyRM on labelled triples; writes the checkpoint and its model card.
@@ -171,13 +214,40 @@ def train_rm(context: typer.Context, config: Config = None, json_: Json = False)
             raise MissingFileError(f"{path}: no such file of labelled triples, here or in COOPER_DATA_DIR")
     from cooper_rl.verifyrm.train import train_reward_model
 
-    with progress_line("train-rm", "bar", "{task.description}") as progress:
+    with progress_line("train-rm") as progress:
         figures = train_reward_model(settings, progress)
     if json_:
         typer.echo(json.dumps(figures))
     else:
         for name, value in figures.items():
             typer.echo(f"{name:<20} {value:.4f}" if isinstance(value, float) else f"{name:<20} {value}")
+
+
+@app.command("eval-rm")
+def eval_rm(
+    files: Annotated[list[str], typer.Argument(help="JSONL of labelled triples, also .gz.")],
+    model: Annotated[str | None, typer.Option(help="A VerifyRM: folder, hub id or nano.")] = None,
+    verifier: Annotated[str, typer.Option(help="The rule to compare with.")] = "math",
+    judge: Annotated[str | None, typer.Option(help="An LLM to compare with, as in collect.")] = None,
+    probes: Annotated[bool, typer.Option(help="Also the probes of known hacks.")] = True,
+    json_: Json = False,
+) -> None:
+    """Measure a VerifyRM on labelled triples and on probes, beside the rule and the always-wrong guess.
+
+    Example: cooper eval-rm --model nano labelled.jsonl
+    """
+    import json
+
+    from cooper_rl.evaluation.reward_model import EvalSettings, as_lines, evaluate_files
+    from cooper_rl.recipe import check_model_folder, local_file, resolve_model
+
+    if model:
+        check_model_folder(resolve_model(model, "reward_model"), "--model")
+    for file in files:
+        if not local_file(file):
+            raise MissingFileError(f"{file}: no such file of labelled triples, here or in COOPER_DATA_DIR")
+    found = evaluate_files(files, EvalSettings(model=model, verifier=verifier, judge=judge, probes=probes))
+    typer.echo(json.dumps(found) if json_ else "\n".join(as_lines(found)))
 
 
 @app.command()
@@ -232,20 +302,34 @@ def opened(file: Path | None) -> Iterator[tuple[IO[str], str]]:
 
 
 @contextmanager
-def progress_line(*columns: str, shown: bool = True) -> Iterator[Callable[..., None] | None]:
-    """A line of rich's progress columns on stderr, as the function that updates its one task; None where stderr is no
-    terminal or it should not be shown."""
+def progress_line(title: str, *, shown: bool = True) -> Iterator[Callable[..., None] | None]:
+    """A progress bar on stderr with rate and time left, as the function that updates its one task (`completed`,
+    `total`, `description`); None where stderr is no terminal or it should not be shown."""
     if not shown or not sys.stderr.isatty():
         yield None
         return
     from functools import partial
 
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
 
-    made = [BarColumn() if column == "bar" else TextColumn(column) for column in columns]
-    with Progress(*made, TimeElapsedColumn(), console=Console(stderr=True)) as progress:
-        yield partial(progress.update, progress.add_task("", total=None))
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(f"{task.speed:,.1f}/s" if task.speed else "")
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Rate())
+    with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True)) as progress:
+        yield partial(progress.update, progress.add_task(title, total=None))
 
 
 def main() -> None:

@@ -22,6 +22,11 @@ from cooper_rl.errors import BadInputError, MissingFileError
 PACKAGE = Path(__file__).parent
 EMBEDDED = {"policy": PACKAGE / "nano" / "policy", "reward_model": PACKAGE / "nano" / "reward_model"}
 ARMS = ("rule", "static", "cooper", "hybrid")
+CONFIGS = {  # of the commands beside train: class and file
+    "train-rm": ("RewardModelTrainConfig", "verifyrm/config.py"),
+    "collect": ("CollectConfig", "annotation/config.py"),
+    "annotate": ("AnnotateConfig", "annotation/config.py"),
+}
 SOURCES = ("assistant", "perturb", "mined", "shuffle")
 
 
@@ -107,8 +112,9 @@ def parse_overrides(arguments: Sequence[str]) -> dict[str, Any]:
 
 def known_keys(command: str) -> dict[str, str]:
     """The keys that a recipe of this command may have, with their types as written in the source."""
-    if command == "train-rm":
-        return dict(_class_fields("RewardModelTrainConfig", (PACKAGE / "verifyrm" / "config.py",)))
+    if command in CONFIGS:
+        name, path = CONFIGS[command]
+        return dict(_class_fields(name, (PACKAGE / path,)))
     return {field.name: str(field.type) for field in fields(TrainRecipe)} | _trainer_keys()
 
 

@@ -110,6 +110,8 @@ EQUAL = [
     ("205", "two hundred and five"),
     ("no", "No, it is not."),
     ("A, C", "CA"),
+    ("-37_8", "-37"),
+    (r"0.0011_2", r"\text{0.0011}_{2}"),
     # repeating decimals, functions, equations
     ("1/3", r"0.\overline{3}"),
     ("7/12", r"0.58\overline{3}"),
@@ -146,6 +148,9 @@ UNEQUAL = [
     ("A", "B"),
     ("225", r"15 \text{ cm}^2"),
     ("5am", "5pm"),
+    ("0.0011_2", "0.001_2"),
+    ("Monday", "[1, 2)"),
+    (r"(7, 6)", r"\text{VW}"),
     ("5:30 am", "5:30 pm"),
     ("2", "2 xy"),
     ("2", "twenty"),
@@ -163,6 +168,7 @@ def test_what_is_left_open():
     assert explain("1/3", r"\boxed{0.333\ldots}").verdict is Verdict.UNPARSEABLE
     assert explain("1", r"\boxed{0.999...}").verdict is Verdict.UNPARSEABLE
     assert explain("1000", r"\boxed{1 000}").verdict is Verdict.UNPARSEABLE
+    assert same("0", "no solution") is None and same(r"(-\infty, \infty)", r"\text{all real numbers}") is None
 
 
 @pytest.mark.parametrize(("reference", "answer"), EQUAL)

@@ -1,78 +1,14 @@
 """The client of OpenAI-compatible servers, against a real HTTP server that can be told to misbehave."""
 
 import asyncio
-import json
 import socket
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from cooper_rl.llm import OpenAIServer
 from cooper_rl.rl.assistant import Assistant
-
-
-class Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def __init__(self, behave):
-        self.behave = behave
-        self.requests, self.headers, self.busy, self.most_busy = [], [], 0, 0
-        self.lock = threading.Lock()
-        super().__init__(("127.0.0.1", 0), Handler)
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_address[1]}/v1"
-
-
-class Handler(BaseHTTPRequestHandler):
-    def do_POST(self):
-        server = self.server
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        with server.lock:
-            server.requests.append((self.path, body))
-            server.headers.append(dict(self.headers))
-            server.busy += 1
-            server.most_busy = max(server.most_busy, server.busy)
-        try:
-            status, answer = server.behave(body, len(server.requests))
-        finally:
-            with server.lock:
-                server.busy -= 1
-        data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_):
-        pass
-
-
-def said(text):
-    return {"choices": [{"message": {"role": "assistant", "content": text}}]}
-
-
-def echo(body, _):
-    return 200, said(body["messages"][-1]["content"].upper())
-
-
-@pytest.fixture
-def serve():
-    servers = []
-
-    def start(behave):
-        server = Server(behave)
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        servers.append(server)
-        return server
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+from http_server import echo, said
 
 
 def ask(server, *texts, **settings):

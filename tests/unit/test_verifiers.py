@@ -35,6 +35,7 @@ def verifier():
         ("12", "", "UNPARSEABLE", "no_answer"),
         ("12", " \x00\n", "UNPARSEABLE", "no_answer"),
         ("12", "asdf qwer", "UNPARSEABLE", "no_answer"),
+        ("12", "What is 0 + 12?", "UNPARSEABLE", "no_answer"),
         ("12", "The answer is twelve.", "CORRECT", "match"),
         ("1/2", "so it is one half", "UNPARSEABLE", "unknown_form"),
         ("12", "That makes 12. I am 90% sure.", "UNPARSEABLE", "unknown_form"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cooper_rl.errors import BadInputError
+from cooper_rl.jsonl import records
 from cooper_rl.records import Problem
 
 QUESTION_FIELDS = ("question", "problem", "prompt", "Body")
@@ -42,20 +43,14 @@ def _raw(path: Path) -> Iterator[tuple[str, Any]]:
         if path.suffix == ".json" and lines.read(1) == "[":  # else it is JSONL by another name, as AQuA's is
             lines.seek(0)
             try:
-                records = json.load(lines)
+                whole = json.load(lines)
             except json.JSONDecodeError as error:
                 raise BadInputError(f"{path}:{error.lineno}: not JSON ({error.msg})") from error
-            for number, record in enumerate(records, 1):
+            for number, record in enumerate(whole, 1):
                 yield f"{path} record {number}", record
             return
         lines.seek(0)
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                yield f"{path}:{number}", json.loads(line)
-            except json.JSONDecodeError as error:
-                raise BadInputError(f"{path}:{number}: not JSON ({error.msg})") from error
+        yield from records(lines, str(path))
 
 
 def to_problem(record: dict[str, Any], place: str, source: str) -> Problem:

@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 Messages = Sequence[dict[str, str]]
 
 
-class Generator(Protocol):
-    """Prompts (chat messages) in, completions out, in order."""
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """A completion and why it ended: `stop`, `length`, or, where text is None, what went wrong."""
+
+    text: str | None
+    finish_reason: str
+
+
+class Generator(ABC):
+    """Prompts (chat messages) in, completions out."""
+
+    @abstractmethod
+    def stream(
+        self,
+        prompts: Sequence[Messages],
+        *,
+        max_new_tokens: int,
+        temperature: float,
+        top_p: float = 1.0,
+        seeds: Sequence[int] | None = None,
+    ) -> Iterator[tuple[int, Generation]]:
+        """(index, generation) of each prompt, as they are finished.
+
+        Args:
+            seeds: one for each prompt, for back ends that sample request by request; a batch takes its first.
+        """
 
     def generate_or_none(
         self,
@@ -20,5 +45,11 @@ class Generator(Protocol):
         top_p: float = 1.0,
         seed: int = 0,
     ) -> list[str | None]:
-        """One completion a prompt; None where the back end failed."""
-        ...
+        """One completion a prompt, in order; None where the back end failed."""
+        texts: list[str | None] = [None] * len(prompts)
+        seeds = range(seed, seed + len(prompts))
+        for index, generation in self.stream(
+            prompts, max_new_tokens=max_new_tokens, temperature=temperature, top_p=top_p, seeds=seeds
+        ):
+            texts[index] = generation.text
+        return texts

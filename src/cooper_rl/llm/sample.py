@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from cooper_rl.llm.generator import Generation, Messages
+
 
 @contextmanager
 def isolated(model: Any, seed: int) -> Iterator[None]:
@@ -44,33 +46,53 @@ def sample_messages(
     batch_size: int = 256,
 ) -> list[str]:
     """One completion a conversation, in order; greedy at temperature 0. Batches are of like length."""
-    prompts = [
-        tokenizer.apply_chat_template(list(each), add_generation_prompt=True, tokenize=False) for each in messages
-    ]
-    order = sorted(range(len(prompts)), key=lambda i: (len(prompts[i]), i))
+    prompts = rendered(tokenizer, messages)
+    completions = [""] * len(prompts)
+    with isolated(model, seed):
+        for rows in in_order_of_length(prompts, batch_size):
+            batch = generate_batch(
+                model,
+                tokenizer,
+                [prompts[i] for i in rows],
+                max_new_tokens=max_new_tokens,
+                temperature=temperature,
+                top_p=top_p,
+            )
+            for row, generation in zip(rows, batch, strict=True):
+                completions[row] = str(generation.text)
+    return completions
+
+
+def rendered(tokenizer: Any, messages: Sequence[Messages]) -> list[str]:
+    """The conversations as the model's chat template writes them, up to where it answers."""
+    return [tokenizer.apply_chat_template(list(each), add_generation_prompt=True, tokenize=False) for each in messages]
+
+
+def in_order_of_length(texts: Sequence[str], batch_size: int) -> Iterator[list[int]]:
+    """Indices in batches of like length, the shortest first."""
+    order = sorted(range(len(texts)), key=lambda i: (len(texts[i]), i))
+    for start in range(0, len(order), batch_size):
+        yield order[start : start + batch_size]
+
+
+def generate_batch(
+    model: Any, tokenizer: Any, prompts: Sequence[str], *, max_new_tokens: int, temperature: float, top_p: float
+) -> list[Generation]:
+    """One generation of each rendered prompt, with the random state as it is."""
     decoding: dict[str, Any] = {"do_sample": False}
     if temperature > 0:
         decoding = {"do_sample": True, "temperature": temperature, "top_p": top_p, "top_k": 0}
-    completions = [""] * len(prompts)
-    with isolated(model, seed):
-        for start in range(0, len(order), batch_size):
-            rows = order[start : start + batch_size]
-            inputs = tokenizer(
-                [prompts[i] for i in rows],
-                return_tensors="pt",
-                padding=True,
-                padding_side="left",
-                add_special_tokens=False,
-            ).to(model.device)
-            output = model.generate(
-                input_ids=inputs["input_ids"],
-                attention_mask=inputs["attention_mask"],
-                max_new_tokens=max_new_tokens,
-                pad_token_id=tokenizer.pad_token_id,
-                eos_token_id=tokenizer.eos_token_id,
-                **decoding,
-            )
-            texts = tokenizer.batch_decode(output[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
-            for row, text in zip(rows, texts, strict=True):
-                completions[row] = text
-    return completions
+    inputs = tokenizer(
+        list(prompts), return_tensors="pt", padding=True, padding_side="left", add_special_tokens=False
+    ).to(model.device)
+    output = model.generate(
+        input_ids=inputs["input_ids"],
+        attention_mask=inputs["attention_mask"],
+        max_new_tokens=max_new_tokens,
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        **decoding,
+    )[:, inputs["input_ids"].shape[1] :]
+    texts = tokenizer.batch_decode(output, skip_special_tokens=True)
+    ended = (output == tokenizer.eos_token_id).any(dim=1).tolist()
+    return [Generation(text, "stop" if end else "length") for text, end in zip(texts, ended, strict=True)]

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import httpx
 
 from cooper_rl.errors import BackendError
-from cooper_rl.llm.generator import Messages
+from cooper_rl.llm.generator import Generation, Generator, Messages
 
+MAX_WAIT_SECONDS = 60.0  # however long a server asks to be left alone
 RETRIED = {408, 409, 425, 429, 500, 502, 503, 504}
 
 
-class OpenAIServer:
+class OpenAIServer(Generator):
     """`POST {base_url}/chat/completions` with a limit on requests in flight, retries and back-off.
 
     The key is read from the environment variable `api_key_env` and never logged.
@@ -42,60 +45,75 @@ class OpenAIServer:
         key = os.environ.get(api_key_env)
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
 
-    def generate_or_none(
+    def stream(
         self,
         prompts: Sequence[Messages],
         *,
         max_new_tokens: int,
         temperature: float,
         top_p: float = 1.0,
-        seed: int = 0,
-    ) -> list[str | None]:
-        """One completion a prompt, in order; None where the server failed in spite of the retries."""
+        seeds: Sequence[int] | None = None,
+    ) -> Iterator[tuple[int, Generation]]:
+        """Answers as they come; a prompt without an answer in spite of the retries has the text None."""
         settings = {"max_tokens": max_new_tokens, "temperature": temperature, "top_p": top_p}
-        results: list[str | BackendError] = []
+        bodies = [
+            {"model": self.model, "messages": list(prompt), **settings, **({"seed": seeds[i]} if seeds else {})}
+            for i, prompt in enumerate(prompts)
+        ]
+        answers: queue.SimpleQueue[tuple[int, Generation]] = queue.SimpleQueue()
+        loop = asyncio.new_event_loop()
+        asking = loop.create_task(self._ask_all(bodies, answers.put))
 
         def run() -> None:  # a thread of its own, so that a caller inside a running event loop can use it too
-            results.extend(asyncio.run(self._all(prompts, settings, seed)))
+            with contextlib.suppress(asyncio.CancelledError):
+                loop.run_until_complete(asking)
+            loop.close()
 
         thread = threading.Thread(target=run)
         thread.start()
-        thread.join()
-        return [result if isinstance(result, str) else None for result in results]
+        try:
+            for _ in bodies:
+                yield answers.get()
+        finally:  # also where the caller stops early: what is in flight is given up
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(asking.cancel)
+            thread.join()
 
-    async def _all(self, prompts: Sequence[Messages], settings: dict[str, Any], seed: int) -> list[str | BackendError]:
-        limit = asyncio.Semaphore(self.concurrency)
+    async def _ask_all(self, bodies: Sequence[dict[str, Any]], put: Callable[[tuple[int, Generation]], None]) -> None:
+        waiting = iter(enumerate(bodies))
         async with httpx.AsyncClient(timeout=self.timeout_seconds, headers=self._headers) as client:
 
-            async def one(index: int, prompt: Messages) -> str | BackendError:
-                body = {"model": self.model, "messages": list(prompt), "seed": seed + index, **settings}
-                async with limit:
+            async def worker() -> None:
+                for index, body in waiting:
                     try:
-                        return await self._ask(client, body)
+                        put((index, await self._ask(client, body)))
                     except BackendError as error:
-                        return error
+                        put((index, Generation(None, str(error))))
 
-            return list(await asyncio.gather(*(one(i, prompt) for i, prompt in enumerate(prompts))))
+            await asyncio.gather(*(worker() for _ in range(min(self.concurrency, len(bodies)))))
 
-    async def _ask(self, client: httpx.AsyncClient, body: dict[str, Any]) -> str:
+    async def _ask(self, client: httpx.AsyncClient, body: dict[str, Any]) -> Generation:
         """One request with its retries.
 
         Raises:
             BackendError: no usable answer after the last try.
         """
-        problem = ""
+        problem, wait_seconds = "", 0.0
         for attempt in range(self.retries + 1):
             if attempt:
-                await asyncio.sleep(self.backoff_seconds * 2 ** (attempt - 1))
+                await asyncio.sleep(max(self.backoff_seconds * 2 ** (attempt - 1), wait_seconds))
             try:
                 response = await client.post(f"{self.base_url}/chat/completions", json=body)
                 if response.status_code in RETRIED:
                     problem = f"status {response.status_code}"
+                    asked = response.headers.get("retry-after", "")
+                    wait_seconds = min(float(asked), MAX_WAIT_SECONDS) if asked.isdigit() else 0.0
                     continue
                 response.raise_for_status()
-                text = response.json()["choices"][0]["message"]["content"]
+                choice = response.json()["choices"][0]
+                text = choice["message"]["content"]
                 if isinstance(text, str):
-                    return text
+                    return Generation(text, str(choice.get("finish_reason") or "stop"))
                 problem = "an answer without text"
             except httpx.HTTPStatusError as error:
                 raise BackendError(f"{self.base_url}: status {error.response.status_code}") from error

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cooper_rl.llm import Generator, TransformersGenerator
+from cooper_rl.llm import Generator
+from cooper_rl.llm.in_process import TransformersGenerator
 
 if TYPE_CHECKING:
     from cooper_rl.rl.trainer import CooperTrainer

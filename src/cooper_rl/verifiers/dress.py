@@ -90,6 +90,7 @@ def plain_words(text: str) -> str:
     return _stripped(text.replace(OPEN, " ").replace(CLOSE, " "))
 
 
+@lru_cache(maxsize=8192)
 def compact(text: str) -> str:
     """Undressed text without any space: equal for most answers that differ in dress alone."""
     text = re.sub(r"\s+", "", text.replace(OPEN, "").replace(CLOSE, ""))

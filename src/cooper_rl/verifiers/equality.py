@@ -24,6 +24,8 @@ from cooper_rl.verifiers.forms import (
 )
 from cooper_rl.verifiers.numbers import Number, same_unit
 
+_VALUES_IN_WORDS = {"none", "nothing", "undefined", "infinite", "infinity", "infinitely", "all", "any", "empty", "half"}
+
 
 def equal(reference: Form, answer: Form) -> bool | None:
     """Whether `answer` is what `reference` says."""
@@ -49,6 +51,8 @@ def equal(reference: Form, answer: Form) -> bool | None:
         if left is not None and right is not None:
             return _equal_unordered(left.parts, right.parts, equal_intervals)
     if isinstance(reference, Words) or isinstance(answer, Words):
+        if any(isinstance(form, Number | Group | Intervals | Matrix) for form in (reference, answer)):
+            return None if _may_name_a_value(reference) or _may_name_a_value(answer) else False
         return True if _letter(reference) and _letter(reference) == _letter(answer) else None
     return False
 
@@ -56,6 +60,11 @@ def equal(reference: Form, answer: Form) -> bool | None:
 def _letter(form: Form) -> str:
     """A choice letter that may have been read as a variable."""
     return form.text.lower() if isinstance(form, Words | Expression) and len(form.text) == 1 else ""
+
+
+def _may_name_a_value(form: Form) -> bool:
+    """Words that another form may say, too: "no solution", "all real numbers", "infinitely many"; not "Monday"."""
+    return isinstance(form, Words) and (" " in form.text or form.text in _VALUES_IN_WORDS)
 
 
 def _choices(form: Form) -> frozenset[str] | None:
@@ -101,7 +110,7 @@ def equal_numbers(reference: Number, answer: Number) -> bool:
         return either and reference.clock == answer.clock
     if reference.base != answer.base:  # a bare numeral beside 1011_2 is one in the same base
         based, bare = (reference, answer) if reference.base != 10 else (answer, reference)
-        return bare.base == 10 and bare.value == int(_digits(based)) if _digits(based).isdigit() else False
+        return bare.base == 10 and based.value.denominator == 1 and _digits(based) == str(bare.value)
     values = same_unit(reference, answer)
     if values is None:
         return False
@@ -115,11 +124,11 @@ def equal_numbers(reference: Number, answer: Number) -> bool:
 
 def _digits(number: Number) -> str:
     """The digits of a whole number in its base."""
-    value, digits = int(number.value), ""
+    value, digits = abs(int(number.value)), ""
     while value:
         value, digit = divmod(value, number.base)
         digits = "0123456789abcdef"[digit] + digits
-    return digits or "0"
+    return ("-" if number.value < 0 else "") + (digits or "0")
 
 
 def rounds_to(reference: Number, answer: Number) -> bool:

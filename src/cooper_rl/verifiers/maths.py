@@ -38,6 +38,8 @@ def explain(reference: str, completion: str) -> Verification:
     answer_of_reference, reading = _reference_answer(reference), read(completion)
     if _contradicts(reading):
         return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, reference)
+    if reading.bare and completion.rstrip().endswith("?"):  # a question, whatever numbers are in it
+        return Verification(Verdict.UNPARSEABLE, Reason.NO_ANSWER, _shown(reference))
     text, gold = reading.stated, form_of(answer_of_reference)
     if text and same_text(answer_of_reference, text):
         return Verification.compared(True, _shown(answer_of_reference), _shown(text))

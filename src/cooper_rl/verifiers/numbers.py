@@ -46,7 +46,10 @@ _PATTERNS = tuple(
         r"(?P<numerator>\d{1,2}):00",
     )
 )
-_BASED = re.compile(r"\(?(?P<digits>(?=[A-Fa-f]*\d)[0-9A-Fa-f]+)\)? ?_ ?\{?(?P<base>[2-9]|1[0-6])\}?")
+_BASED = re.compile(
+    r"(?P<sign>-?)\(?(?P<digits>(?=[A-Fa-f]*\d)[0-9A-Fa-f]+)(?:\.(?P<after>[0-9A-Fa-f]+))?\)?"
+    r" ?_ ?\{?(?P<base>[2-9]|1[0-6])\}?"
+)
 _REPEATING = re.compile(r"(-?)(\d*)\.(\d*)\\(?:overline|bar) ?\{? ?(\d+) ?\}?")
 _CLOCK = re.compile(r"\d{1,2}:\d\d")
 _HALF_DAY = re.compile(r"(?<=\d) ?([ap])\.? ?m\.?", re.IGNORECASE)
@@ -98,9 +101,9 @@ def number(text: str) -> Number | None:
         nines = Fraction(int(period), 10 ** len(digits) * (10 ** len(period) - 1))
         value = Fraction(f"{whole or 0}.{digits or 0}") + nines
         return Number(-value if sign else value)
-    based = _BASED.fullmatch(text)
+    based = _BASED.fullmatch(plain_words(text))
     if based:
-        return _based(based.group("digits"), int(based.group("base")))
+        return _based(**based.groupdict(""))
     sign = _SIGN.match(text)
     assert sign
     negative = (sign.group("sign") == "-") != (sign.group("sign2") == "-")
@@ -124,9 +127,10 @@ def number(text: str) -> Number | None:
     return Number(value, None if scale != 1 else decimals, percent, degrees, unit, clock=clock, half_day=half_day)
 
 
-def _based(digits: str, base: int) -> Number | None:
+def _based(sign: str, digits: str, after: str, base: str) -> Number | None:
     try:
-        return Number(Fraction(int(digits, base)), base=base)
+        value = Fraction(int(digits + after, int(base)), int(base) ** len(after))
+        return Number(-value if sign else value, base=int(base))
     except ValueError:  # a digit that this base does not have
         return None
 

@@ -66,6 +66,11 @@ class _Worker:
         del self._received[:end]
         return message
 
+    def wait_for_several(self, expected: int) -> None:
+        """Lets answers gather for a moment where many are to come: waking for each costs more than reading it."""
+        if expected > 8 and len(self._received) < HEADER.size:
+            time.sleep(0.002)
+
     def _fill(self, count: int, deadline: float) -> None:
         """Reads what there is until at least `count` bytes are at hand."""
         assert self.process.stdout
@@ -170,6 +175,7 @@ class RuleVerifier:
                 try:
                     worker.send(items[len(done) :])
                     while len(done) < len(items):
+                        worker.wait_for_several(len(items) - len(done))
                         done.append(_verification(worker.receive(self.deadline_seconds)))
                         worker.items += 1
                 except (TimeoutError, EOFError, OSError) as error:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from cooper_rl.errors import BadInputError
+from cooper_rl.jsonl import REFERENCE_FIELDS, line_of, records, text_field, written_before
 from cooper_rl.verifiers.pool import RuleVerifier
 
-REFERENCE_FIELDS = ("reference", "reference_answer", "answer")
 BATCH = 512
 
 
@@ -39,7 +39,6 @@ def verify_stream(
     """
     counts: Counter[str] = Counter()
     batch: list[tuple[dict[str, Any], str, str]] = []
-    passed = 0
 
     def flush() -> None:
         results = verifier.explain_many([item[1] for item in batch], [item[2] for item in batch])
@@ -50,24 +49,20 @@ def verify_stream(
                 added["reason"] = result.reason.value
                 added["parsed_reference"] = result.parsed_reference or ""
                 added["parsed_answer"] = result.parsed_answer or ""
-            write(json.dumps({**record, **added}, ensure_ascii=False) + "\n")
+            write(line_of({**record, **added}))
         batch.clear()
         if progress:
             progress(completed=done + counts.total())
 
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        if passed < done:
-            passed += 1
-            continue
-        try:
-            batch.append(_record(line, f"{source}:{number}"))
-        except BadInputError:
-            flush()
-            raise
-        if len(batch) == BATCH:
-            flush()
+    try:
+        for place, record in islice(records(lines, source), done, None):
+            reference = text_field(record, REFERENCE_FIELDS, place)
+            batch.append((record, reference, text_field(record, ("completion",), place)))
+            if len(batch) == BATCH:
+                flush()
+    except BadInputError:
+        flush()
+        raise
     flush()
     return counts
 
@@ -79,29 +74,8 @@ def finished(path: Path) -> Counter[str]:
         BadInputError: the file holds something else.
     """
     counts: Counter[str] = Counter()
-    end = 0
-    with path.open("rb+") as file:
-        for number, line in enumerate(file, 1):
-            if not line.endswith(b"\n"):
-                break
-            try:
-                counts[str(json.loads(line)["verdict"])] += 1
-            except (ValueError, KeyError, TypeError) as error:
-                raise BadInputError(f"{path}:{number}: no verdict in it; give another --output") from error
-            end += len(line)
-        file.truncate(end)
+    for place, record in written_before(path):
+        if "verdict" not in record:
+            raise BadInputError(f"{place}: no verdict in it; give another --output")
+        counts[str(record["verdict"])] += 1
     return counts
-
-
-def _record(line: str, place: str) -> tuple[dict[str, Any], str, str]:
-    try:
-        record = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise BadInputError(f"{place}: not JSON ({error.msg}); each line must be one object") from error
-    if not isinstance(record, dict):
-        raise BadInputError(f"{place}: not a JSON object")
-    reference = next((record[name] for name in REFERENCE_FIELDS if name in record), None)
-    for name, value in (("reference", reference), ("completion", record.get("completion"))):
-        if not isinstance(value, str):
-            raise BadInputError(f"{place}: field {name!r} is missing or not text")
-    return record, str(reference), record["completion"]

@@ -45,7 +45,7 @@ def train_reward_model(
             if step % config.logging_steps == 0 or step == total:
                 log.write(json.dumps({"step": step, **metrics}) + "\n")
             if progress:
-                progress(completed=step, total=total, description=f"{step}/{total} loss {metrics['loss']:.3f}")
+                progress(completed=step, total=total, description=f"loss {metrics['loss']:.3f}")
     reward_model.model.eval()
     figures = evaluate(reward_model, heldout) if heldout else {}
     reward_model.save_pretrained(folder)

@@ -3,45 +3,19 @@
 from __future__ import annotations
 
 import gzip
-import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.jsonl import REFERENCE_FIELDS, line_of, records, text_field
 from cooper_rl.recipe import local_file
 from cooper_rl.records import LabelledCompletion
 
 if TYPE_CHECKING:
     from cooper_rl.verifyrm.model import VerifyRM
 
-REFERENCE_FIELDS = ("reference", "reference_answer", "answer")
 LABEL_FIELDS = ("correct", "label")
-
-
-def records(lines: Iterable[str], source: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(place, record) of each line that is not blank."""
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        place = f"{source}:{number}"
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise BadInputError(f"{place}: not JSON ({error.msg}); each line must be one object") from error
-        if not isinstance(record, dict):
-            raise BadInputError(f"{place}: not a JSON object")
-        yield place, record
-
-
-def text_field(record: dict[str, Any], names: tuple[str, ...], place: str) -> str:
-    """The first of the named fields that is there, as text."""
-    for name in names:
-        if name in record:
-            if not isinstance(record[name], str):
-                raise BadInputError(f"{place}: field {name!r} must be text, not {type(record[name]).__name__}")
-            return str(record[name])
-    raise BadInputError(f"{place}: field {names[0]!r} is missing; the record has {', '.join(sorted(record)) or 'none'}")
 
 
 def read_triples(path: str | Path) -> list[LabelledCompletion]:
@@ -94,7 +68,7 @@ def score_stream(
         if fields:
             scores = reward_model.score(*map(list, zip(*fields, strict=True)))
             for (_, record), score in zip(batch, scores.tolist(), strict=True):
-                write(json.dumps({**record, "score": score}, ensure_ascii=False) + "\n")
+                write(line_of({**record, "score": score}))
         batch.clear()
 
     for item in records(lines, source):

@@ -1,0 +1,161 @@
+"""`cooper collect`: problems x models -> completions, streamed to disk, never asked twice."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cooper_rl.annotation.config import CollectConfig
+from cooper_rl.data import load_problems
+from cooper_rl.errors import BackendError, BadInputError
+from cooper_rl.jsonl import line_of, written_before
+from cooper_rl.llm import Generation, Generator, Messages, load_generator
+from cooper_rl.recipe import resolve_model
+from cooper_rl.records import Problem
+
+logger = logging.getLogger(__name__)
+Key = tuple[str, str, int]  # model, problem, number of the sample
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One completion that is wanted."""
+
+    model: str
+    problem: Problem
+    sample: int
+
+    @property
+    def key(self) -> Key:
+        """What tells it from every other: the problem by its question and reference answer."""
+        text = f"{self.problem.question}\n{self.problem.reference_answer}"
+        return self.model, hashlib.sha256(text.encode()).hexdigest()[:16], self.sample
+
+    @property
+    def seed(self) -> int:
+        """A number of its own, the same after a restart."""
+        return int.from_bytes(hashlib.sha256(repr(self.key).encode()).digest()[:4], "big") >> 1
+
+
+def collect(
+    config: CollectConfig, *, resume: bool = False, progress: Callable[..., object] | None = None
+) -> dict[str, dict[str, int]]:
+    """Asks every model for the completions that are not in the output yet; returns counts of each model.
+
+    Raises:
+        BadInputError: the output is there and `resume` is not set, or it was collected with other settings.
+        BackendError: `stop_after_failures` requests in a row failed; what came before is written.
+    """
+    output = Path(config.output)
+    if output.exists() and not resume:
+        raise BadInputError(f"{output}: it is there already; --resume goes on with it")
+    problems = [
+        problem
+        for name in config.dataset_names
+        for problem in load_problems(
+            name, split=config.dataset_split, size=config.dataset_size, seed=config.dataset_seed
+        )
+    ]
+    done = keys_before(output, config) if output.exists() else set()
+    tasks = [Task(m, p, i) for m in config.models for p in problems for i in range(config.num_generations)]
+    tasks = list({task.key: task for task in tasks}.values())  # a problem that two data sets share is asked once
+    waiting = [task for task in tasks if task.key not in done]
+    counts = {model: Counter(before=0, collected=0, failed=0) for model in config.models}
+    for task in tasks:
+        counts[task.model]["before"] += task.key in done
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with output.open("a", encoding="utf-8") as file:
+        for model in config.models:
+            own = [task for task in waiting if task.model == model]
+            for task, generation in generations(config, model, own):
+                counts[model]["failed" if generation.text is None else "collected"] += 1
+                if generation.text is not None:
+                    file.write(line_of(record(config, task, generation)))
+                    file.flush()
+                if progress:
+                    written = sum(c["before"] + c["collected"] for c in counts.values())
+                    progress(completed=written, total=len(tasks), description=model)
+    return {model: dict(count) for model, count in counts.items()}
+
+
+def generations(config: CollectConfig, model: str, tasks: list[Task]) -> Iterable[tuple[Task, Generation]]:
+    """The tasks with what the model answered, as it comes."""
+    if not tasks:
+        return
+    prompts = [prompt(task.problem.question, config.system_prompt) for task in tasks]
+    generator = load_generator(resolve_model(model, "policy"), config.backend)
+    for index, generation in asked(
+        generator, prompts, config.stop_after_failures, settings=sampling(config), seeds=[task.seed for task in tasks]
+    ):
+        yield tasks[index], generation
+
+
+def asked(
+    generator: Generator, prompts: list[Messages], stop_after: int, *, settings: dict[str, Any], seeds: list[int]
+) -> Iterable[tuple[int, Generation]]:
+    """A generator's stream that ends with an error when nothing but failures comes.
+
+    Raises:
+        BackendError: `stop_after` failures in a row.
+    """
+    failed_in_a_row = 0
+    for index, generation in generator.stream(prompts, seeds=seeds, **settings):
+        failed_in_a_row = failed_in_a_row + 1 if generation.text is None else 0
+        yield index, generation
+        if failed_in_a_row >= min(stop_after, len(prompts)):
+            raise BackendError(
+                f"{failed_in_a_row} requests in a row failed, the last with: {generation.finish_reason}; "
+                "what came before is written: look after the server, then the same command with --resume"
+            )
+
+
+def prompt(question: str, system_prompt: str | None) -> Messages:
+    """The conversation that asks a question."""
+    system = [{"role": "system", "content": system_prompt}] if system_prompt else []
+    return [*system, {"role": "user", "content": question}]
+
+
+def sampling(config: CollectConfig) -> dict[str, Any]:
+    """The settings of a request."""
+    return {"temperature": config.temperature, "top_p": config.top_p, "max_new_tokens": config.max_new_tokens}
+
+
+def record(config: CollectConfig, task: Task, generation: Generation) -> dict[str, Any]:
+    """A line of the output."""
+    model, digest, sample = task.key
+    return {
+        "question": task.problem.question,
+        "reference": task.problem.reference_answer,
+        "completion": generation.text,
+        "source": task.problem.source,
+        "problem_id": task.problem.problem_id,
+        "model": model.partition("@")[0],
+        "finish_reason": generation.finish_reason,
+        "sampling": {**sampling(config), "system_prompt": config.system_prompt, "seed": task.seed},
+        "key": [model, digest, sample],
+    }
+
+
+def keys_before(output: Path, config: CollectConfig) -> set[Key]:
+    """The tasks whose completions are in the output.
+
+    Raises:
+        BadInputError: it holds something else, or was collected with other settings.
+    """
+    keys: set[Key] = set()
+    wanted = {**sampling(config), "system_prompt": config.system_prompt}
+    for place, found in written_before(output):
+        try:
+            model, digest, sample = found["key"]
+            settings = {name: found["sampling"][name] for name in wanted}
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadInputError(f"{place}: not a collected completion; give another --output") from error
+        if settings != wanted:
+            raise BadInputError(f"{place}: collected with {settings}, not {wanted}; give another --output")
+        keys.add((model, digest, sample))
+    return keys

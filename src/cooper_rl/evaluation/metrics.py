@@ -1,0 +1,69 @@
+"""Figures of a yes/no judgement with scores, and their bootstrap intervals. Pure functions of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+def figures(scores_B: Floats, correct_B: Bools, *, threshold: float = 0.5) -> dict[str, float]:
+    """Accuracy, balanced accuracy, precision, recall, F1, AUROC and calibration error; shapes (B,).
+
+    A share of nothing (no positive, no prediction) is nan: not known rather than 0.
+    """
+    said_B = scores_B > threshold
+    tp, fp = int((said_B & correct_B).sum()), int((said_B & ~correct_B).sum())
+    fn, tn = int((~said_B & correct_B).sum()), int((~said_B & ~correct_B).sum())
+    recall, specificity, precision = _share(tp, tp + fn), _share(tn, tn + fp), _share(tp, tp + fp)
+    return {
+        "accuracy": _share(tp + tn, len(scores_B)),
+        "balanced_accuracy": (recall + specificity) / 2,
+        "precision": precision,
+        "recall": recall,
+        "f1": _share(2 * tp, 2 * tp + fp + fn),
+        "auroc": auroc(scores_B, correct_B),
+        "calibration_error": calibration_error(scores_B, correct_B),
+    }
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else float("nan")
+
+
+def auroc(scores_B: Floats, correct_B: Bools) -> float:
+    """The probability that a right completion scores above a wrong one, ties counting half (Mann-Whitney)."""
+    right, wrong = int(correct_B.sum()), int((~correct_B).sum())
+    if not right or not wrong:
+        return float("nan")
+    _, place, counts = np.unique(scores_B, return_inverse=True, return_counts=True)
+    ranks_of_values = np.cumsum(counts) - (counts - 1) / 2  # mean rank of tied scores
+    rank_sum = float(ranks_of_values[place][correct_B].sum())
+    return (rank_sum - right * (right + 1) / 2) / (right * wrong)
+
+
+def calibration_error(scores_B: Floats, correct_B: Bools, bins: int = 15) -> float:
+    """Expected calibration error: |mean score - share of right ones| in bins of equal width, weighted by their size."""
+    bin_B = np.minimum((scores_B * bins).astype(int), bins - 1)
+    error = 0.0
+    for index in np.unique(bin_B):
+        inside = bin_B == index
+        error += inside.sum() / len(scores_B) * abs(scores_B[inside].mean() - correct_B[inside].mean())
+    return float(error)
+
+
+def bootstrap(
+    figure: Callable[[Floats, Bools], float], scores_B: Floats, correct_B: Bools, *, samples: int = 1000, seed: int = 0
+) -> tuple[float, float]:
+    """The 95 % percentile interval of a figure over resampled records."""
+    rng = np.random.default_rng(seed)
+    values = []
+    for _ in range(samples):
+        rows = rng.integers(0, len(scores_B), len(scores_B))
+        values.append(figure(scores_B[rows], correct_B[rows]))
+    low, high = np.nanpercentile(values, [2.5, 97.5]) if not np.isnan(values).all() else (np.nan, np.nan)
+    return float(low), float(high)

@@ -1,0 +1,162 @@
+"""`cooper eval-rm`: a reward model on labelled triples and probes, beside the rule, a judge and a constant no."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cooper_rl.annotation.judge import judge_prompt, read_vote
+from cooper_rl.evaluation.metrics import Bools, Floats, bootstrap, figures
+from cooper_rl.llm import load_generator
+from cooper_rl.recipe import resolve_model
+from cooper_rl.records import LabelledCompletion, Problem, Verdict
+from cooper_rl.verifiers import RuleVerifier
+from cooper_rl.verifiers.forms import form_of
+from cooper_rl.verifyrm.probes import probe_triples
+from cooper_rl.verifyrm.triples import read_triples
+
+Judge = Callable[[Sequence[LabelledCompletion]], Floats]
+WITH_INTERVAL = ("accuracy", "balanced_accuracy", "f1", "auroc")
+MIN_GROUP = 10  # records of a type or source that a figure of its own needs
+
+
+@dataclass
+class EvalSettings:
+    """What is measured."""
+
+    model: str | None = None
+    verifier: str | None = "math"
+    judge: str | None = None
+    probes: bool = True
+    probe_problems: int = 100
+    bootstrap_samples: int = 1000
+    seed: int = 0
+    judges: dict[str, Judge] = field(default_factory=dict)  # more of them, from Python
+
+
+def evaluate_files(files: Sequence[str], settings: EvalSettings) -> dict[str, Any]:
+    """Figures of every judge on every file, and the model's pass rate on each kind of probe.
+
+    Raises:
+        BadInputError, MissingFileError: a file or model that cannot be read.
+    """
+    sets = {name: read_triples(name) for name in files}
+    judges = judges_of(settings)
+    found: dict[str, Any] = {"files": {}}
+    for name, triples in sets.items():
+        correct_B = np.array([t.correct for t in triples])
+        scores = {judge: ask(triples) for judge, ask in judges.items()}
+        found["files"][name] = {
+            "records": len(triples),
+            "right": int(correct_B.sum()),
+            "judges": {judge: with_intervals(s, correct_B, settings) for judge, s in scores.items()},
+            "by_type": by_group([answer_type(t.reference_answer) for t in triples], scores, correct_B),
+            "by_source": by_group([t.source for t in triples], scores, correct_B),
+        }
+    if settings.probes:
+        problems = [Problem(t.question, t.reference_answer) for triples in sets.values() for t in triples]
+        rng = np.random.default_rng(settings.seed)
+        chosen = rng.permutation(len(problems))[: settings.probe_problems]
+        probes = probe_triples([problems[i] for i in chosen], settings.seed)
+        names = [name for name in judges if name != "always wrong"]
+        found["probes"] = {
+            name: {kind: float((judges[name](triples) <= 0.5).mean()) for kind, triples in probes.items()}
+            for name in names
+        }
+    return found
+
+
+def judges_of(settings: EvalSettings) -> dict[str, Judge]:
+    """The judges by name, each as scores from 0 to 1."""
+    judges: dict[str, Judge] = {}
+    if settings.model:
+        from cooper_rl.verifyrm import VerifyRM
+
+        model = VerifyRM.from_pretrained(resolve_model(settings.model, "reward_model"))
+        judges["model"] = lambda triples: model.score(*columns(triples)).double().numpy()
+    if settings.verifier:
+        judges["rule"] = lambda triples: rule_scores(str(settings.verifier), triples)
+    if settings.judge:
+        judges["judge"] = lambda triples: judge_scores(str(settings.judge), triples)
+    judges["always wrong"] = lambda triples: np.zeros(len(triples))
+    return judges | settings.judges
+
+
+def columns(triples: Sequence[LabelledCompletion]) -> tuple[list[str], list[str], list[str]]:
+    """Questions, reference answers, completions."""
+    return [t.question for t in triples], [t.reference_answer for t in triples], [t.completion for t in triples]
+
+
+def rule_scores(kind: str, triples: Sequence[LabelledCompletion]) -> Floats:
+    """1 where the rule says CORRECT, else 0: what it cannot judge earns nothing."""
+    with RuleVerifier(kind) as verifier:
+        _, references, completions = columns(triples)
+        return np.array([float(v is Verdict.CORRECT) for v in verifier.verify_many(references, completions)])
+
+
+def judge_scores(name: str, triples: Sequence[LabelledCompletion]) -> Floats:
+    """An LLM's votes: 1, 0, and 0.5 for an abstention."""
+    prompts = [judge_prompt(*fields) for fields in zip(*columns(triples), strict=True)]
+    answers = load_generator(resolve_model(name, "policy")).generate_or_none(
+        prompts, max_new_tokens=256, temperature=0.0
+    )
+    value = {True: 1.0, False: 0.0, None: 0.5}
+    return np.array([value[read_vote(answer)] for answer in answers])
+
+
+def with_intervals(scores_B: Floats, correct_B: Bools, settings: EvalSettings) -> dict[str, Any]:
+    """The figures; those that are compared with 95 % bootstrap intervals."""
+    found: dict[str, Any] = dict(figures(scores_B, correct_B))
+    for name in WITH_INTERVAL:
+
+        def figure(s: Floats, c: Bools, name: str = name) -> float:
+            return figures(s, c)[name]
+
+        low, high = bootstrap(figure, scores_B, correct_B, samples=settings.bootstrap_samples, seed=settings.seed)
+        found[f"{name}_interval"] = [low, high]
+    return found
+
+
+def by_group(groups: Sequence[str], scores: dict[str, Floats], correct_B: Bools) -> dict[str, Any]:
+    """Accuracy and balanced accuracy of each judge in each group that is large enough."""
+    found: dict[str, Any] = {}
+    for group in sorted(set(groups)):
+        inside = np.array([g == group for g in groups])
+        if inside.sum() < MIN_GROUP:
+            continue
+        found[group] = {"records": int(inside.sum())}
+        for judge, scores_B in scores.items():
+            own = figures(scores_B[inside], correct_B[inside])
+            found[group][judge] = {name: own[name] for name in ("accuracy", "balanced_accuracy")}
+    return found
+
+
+def answer_type(reference_answer: str) -> str:
+    """The form of a reference answer by the rule verifier's reading: number, expression, words, group, ..."""
+    form = form_of(reference_answer)
+    return type(form).__name__.lower() if form is not None else "other"
+
+
+def as_lines(found: dict[str, Any]) -> list[str]:
+    """The figures for a reader."""
+    lines = []
+    names = ("accuracy", "balanced_accuracy", "precision", "recall", "f1", "auroc", "calibration_error")
+    for file, part in found["files"].items():
+        lines += [
+            f"{file}: {part['records']} triples, {part['right']} right",
+            " " * 14 + "".join(f"{n:>19}" for n in names),
+        ]
+        for judge, row in part["judges"].items():
+            lines.append(f"{judge:<14}" + "".join(f"{row[n]:>19.3f}" for n in names))
+            low, high = row["balanced_accuracy_interval"]
+            lines.append(f"{'':<14}{f'balanced accuracy 95 %: {low:.3f} to {high:.3f}':>60}")
+        for title in ("by_type", "by_source"):
+            for group, row in part[title].items():
+                shares = ", ".join(f"{judge} {row[judge]['accuracy']:.3f}" for judge in part["judges"] if judge in row)
+                lines.append(f"  {title[3:]} {group} ({row['records']}): accuracy {shares}")
+    for judge, rates in found.get("probes", {}).items():
+        lines.append(f"probes rejected by {judge}: " + ", ".join(f"{kind} {rate:.2f}" for kind, rate in rates.items()))
+    return lines
