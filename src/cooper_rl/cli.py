@@ -197,7 +197,7 @@ def annotate(context: typer.Context, config: Config = None, resume: Resume = Fal
 
 
 @app.command("train-rm", context_settings=WITH_OVERRIDES)
-def train_rm(context: typer.Context, config: Config = None, json_: Json = False) -> None:
+def train_rm(context: typer.Context, config: Config = None, resume: Resume = False, json_: Json = False) -> None:
     """Train a VerifyRM on labelled triples; writes the checkpoint and its model card.
 
     Example: cooper train-rm --config recipes/nano-reward-model.yaml --num_train_epochs 1 --output_dir models/rm
@@ -215,7 +215,7 @@ def train_rm(context: typer.Context, config: Config = None, json_: Json = False)
     from cooper_rl.verifyrm.train import train_reward_model
 
     with progress_line("train-rm") as progress:
-        figures = train_reward_model(settings, progress)
+        figures = train_reward_model(settings, resume=resume, progress=progress)
     if json_:
         typer.echo(json.dumps(figures))
     else:

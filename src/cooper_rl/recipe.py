@@ -148,6 +148,11 @@ def _class_fields(name: str, files: Sequence[Path]) -> Iterator[tuple[str, str]]
                 return
 
 
+def as_list(value: list[str] | str | None) -> list[str]:
+    """A list, as the command line may give it: one name, or several with commas."""
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else list(value or ())
+
+
 def resolve_model(name: str, part: str) -> str:
     """`nano` is the model that the package ships; any other name is itself. `part`: policy or reward_model."""
     return str(EMBEDDED[part]) if name == "nano" else name

@@ -9,7 +9,8 @@ from cooper_rl.recipe import check_train_recipe, known_keys, load_recipe, parse_
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
 REWARD_MODEL = {"nano-reward-model", "smollm2-135m-reward-model"}
-TRAIN = [path for path in RECIPES if path.stem not in {*REWARD_MODEL, "nano-policy"}]
+ANNOTATION = {"collect-gsm8k-math": "collect", "annotate-gsm8k-math": "annotate"}
+TRAIN = [path for path in RECIPES if path.stem not in {*REWARD_MODEL, *ANNOTATION, "nano-policy"}]
 
 
 def test_there_are_recipes():
@@ -31,6 +32,15 @@ def test_reward_model_recipes(name):
 
     path = next(path for path in RECIPES if path.stem == name)
     RewardModelTrainConfig(**load_recipe(path, command="train-rm"))
+
+
+@pytest.mark.parametrize("name", sorted(ANNOTATION))
+def test_annotation_recipes(name):
+    from cooper_rl.annotation import config
+
+    settings = load_recipe(RECIPES[0].parent / f"{name}.yaml", command=ANNOTATION[name])
+    made = {"collect": config.CollectConfig, "annotate": config.AnnotateConfig}[ANNOTATION[name]](**settings)
+    assert Path(made.output).parent == Path("runs/verifyrm")
 
 
 def test_nano_policy_recipe():

@@ -90,6 +90,26 @@ def test_transformers_alone_gives_the_same_score(nano_reward_model, triples):
     assert torch.sigmoid(logit).item() == pytest.approx(nano_reward_model.score(*triples)[0].item(), abs=1e-5)
 
 
+def test_trl_takes_it_for_a_reward_model(nano_reward_model, triples, tmp_path):
+    """TRL's RewardTrainer goes on training a saved VerifyRM; its first logits are ours."""
+    from datasets import Dataset
+    from trl import RewardConfig, RewardTrainer
+
+    nano_reward_model.save_pretrained(tmp_path / "rm")
+    question, reference, completion = (list(column)[:4] for column in triples)
+    ids = nano_reward_model.encode(question, reference, completion)
+    dataset = Dataset.from_dict({"chosen_ids": ids, "rejected_ids": [i[:-3] for i in ids]})
+    settings = RewardConfig(
+        output_dir=str(tmp_path / "out"), max_steps=1, report_to=[], use_cpu=True, bf16=False, save_strategy="no"
+    )
+    trainer = RewardTrainer(model=str(tmp_path / "rm"), args=settings, train_dataset=dataset)
+    row = torch.tensor(ids[:1])
+    with torch.inference_mode():
+        own = nano_reward_model.logits(question[:1], reference[:1], completion[:1])
+        assert torch.allclose(trainer.model(input_ids=row).logits[:, 0].float(), own, atol=1e-4)
+    trainer.train()
+
+
 def test_save_and_load(nano_reward_model, triples, tmp_path):
     nano_reward_model.save_pretrained(tmp_path)
     again = VerifyRM.from_pretrained(tmp_path)

@@ -6,13 +6,9 @@ from dataclasses import dataclass, field
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.llm.backends import BackendSettings
+from cooper_rl.recipe import as_list
 
 BENCHMARKS = ["gsm8k", "svamp", "math500", "olympiadbench", "odyssey", "aqua"]
-
-
-def as_list(value: list[str] | str | None) -> list[str]:
-    """A list, as the command line may give it: one name, or several with commas."""
-    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else list(value or ())
 
 
 @dataclass

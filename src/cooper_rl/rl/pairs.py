@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from cooper_rl.records import ContrastivePair, Reason, Rollout, Verdict, Verification
 from cooper_rl.rl.config import CooperConfig
-from cooper_rl.rl.perturb import perturb
 from cooper_rl.verifiers import RuleVerifier
+from cooper_rl.verifyrm.perturb import perturb
 
 # (question, positive) of each request -> wrong rewrites, None where the assistant failed.
 Rewrite = Callable[[Sequence[tuple[str, str]], int], list[str | None]]

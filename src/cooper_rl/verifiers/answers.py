@@ -19,6 +19,9 @@ _STATED = re.compile(
     r"[\s*:#]*(?:(?:therefore|thus|then|just|simply|equal to|indeed)\b)?\s*",
     re.IGNORECASE,
 )
+_APPRAISAL = re.compile(
+    r"(?:indeed |also |then )?(?:correct|right|wrong|reasonable|consistent|valid|confirmed)\b", re.I
+)
 _SENTENCE_END = re.compile(
     r"(?<=[\w$)}\]%])\.(?:\s+[A-Z#*\n]|\s*$)|\s(?:because|since|as)\b|, (?:which|so|because|since|as)\b|<\|"
 )
@@ -70,7 +73,7 @@ def read(completion: str) -> Reading:
     if boxes:
         corrected = len(boxes) > 1 and bool(_CORRECTION.search(gaps[-1]))
         return Reading(completion, _last_list(boxes, gaps), tuple(boxes), corrected=corrected)
-    cues = list(_STATED.finditer(completion))
+    cues = [cue for cue in _STATED.finditer(completion) if not _APPRAISAL.match(completion, cue.end())]
     if cues:
         return Reading(completion, _after_cue(completion[cues[-1].end() :]))
     text = completion.strip()

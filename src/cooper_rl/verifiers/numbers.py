@@ -172,6 +172,8 @@ def _without_half_day(body: str) -> tuple[str, str]:
 def _without_unit(body: str) -> tuple[str, str, int]:
     """(numeral, known unit or "", magnitude): "7 stuffed goats", "5.4 square units", "2 million", "15th day"."""
     body = re.sub(r"(?<=\d)(?:st|nd|rd|th)\b", "", body)
+    if re.search(r"\d ?° ?[CF]$", plain_words(body)):  # a temperature, not an angle
+        return plain_words(body).rstrip("CF ").rstrip("° "), "", 1
     marked = _MARKED.fullmatch(body)
     if marked:
         rest = plain_words(marked.group("units"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cooper_rl.errors import BadInputError
+from cooper_rl.recipe import as_list
 
 
 @dataclass
@@ -30,17 +31,30 @@ class RewardModelTrainConfig:
     max_tokens: int = 1024
     with_reference: bool = True
     bf16: bool = False
+    gradient_accumulation_steps: int = 1
+    gradient_checkpointing: bool = False
+    lora_rank: int = 0  # 0: all weights; else low-rank adapters, merged into the saved model
+    lora_alpha: int = 0  # 0: twice the rank
+    class_balance: bool = False  # right ones weigh as much as wrong ones
+    augment_forms: float = 0.0  # share of triples that come again with the reference answer in another form
+    augment_wrong: float = 0.0  # share of right ones that come again spoilt: another answer, none, several, cut off
+    calibrate: bool = False  # fit a temperature on the held-out triples and store it with the model
+    eval_steps: int = 0  # measure the held-out triples every so many steps
+    early_stopping_patience: int = 0  # stop after so many measurements without a better balanced accuracy
+    save_steps: int = 0  # a checkpoint every so many steps, for --resume
     logging_steps: int = 20
 
     def __post_init__(self) -> None:
         for name in ("model_name_or_path", "train_files", "output_dir"):
             if not getattr(self, name):
                 raise BadInputError(f"train-rm: {name} is not set; give it in the recipe or as --{name}")
-        if isinstance(self.train_files, str):
-            self.train_files = [self.train_files]
-        if isinstance(self.eval_files, str):
-            self.eval_files = [self.eval_files]
+        self.train_files, self.eval_files = as_list(self.train_files), as_list(self.eval_files)
         if self.lr_scheduler_type not in ("cosine", "linear", "constant"):
             raise BadInputError(f"train-rm: lr_scheduler_type {self.lr_scheduler_type!r}: cosine, linear or constant")
+        if self.early_stopping_patience and (not self.eval_steps or self.save_steps % self.eval_steps):
+            raise BadInputError("train-rm: early stopping needs eval_steps, and save_steps a multiple of it")
+        for name in ("augment_forms", "augment_wrong"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise BadInputError(f"train-rm: {name} {getattr(self, name)} is not in [0, 1]")
         if not 0 <= self.heldout_fraction < 1:
             raise BadInputError(f"train-rm: heldout_fraction {self.heldout_fraction} is not in [0, 1)")

@@ -39,8 +39,11 @@ def contrastive_loss(
     return loss, metrics
 
 
-def bce_loss(logits_B: Tensor, labels_B: Tensor) -> tuple[Tensor, dict[str, float]]:
+def bce_loss(logits_B: Tensor, labels_B: Tensor, *, positive_weight: float = 1.0) -> tuple[Tensor, dict[str, float]]:
     """VerifyRM's training loss: binary cross-entropy of sigmoid(z) against the label (paper, section 3.2).
+
+    Args:
+        positive_weight: what a right completion counts beside a wrong one.
 
     Raises:
         ValueError: the shapes are not one shape (B,).
@@ -48,6 +51,7 @@ def bce_loss(logits_B: Tensor, labels_B: Tensor) -> tuple[Tensor, dict[str, floa
     if logits_B.shape != labels_B.shape or logits_B.dim() != 1:
         raise ValueError(f"bce_loss needs (B,) and (B,), got {tuple(logits_B.shape)} and {tuple(labels_B.shape)}")
     labels_B = labels_B.float()
-    loss = F.binary_cross_entropy_with_logits(logits_B.float(), labels_B)
+    weight = None if positive_weight == 1.0 else logits_B.new_tensor(positive_weight).float()
+    loss = F.binary_cross_entropy_with_logits(logits_B.float(), labels_B, pos_weight=weight)
     accuracy = ((logits_B > 0) == (labels_B > 0.5)).float().mean()
     return loss, {"loss": loss.item(), "accuracy": accuracy.item(), "positive_rate": labels_B.mean().item()}

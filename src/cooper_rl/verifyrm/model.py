@@ -26,6 +26,7 @@ class VerifyRMSettings:
     template_version: int = TEMPLATE_VERSION
     with_reference: bool = True
     max_tokens: int = 1024
+    temperature: float = 1.0  # of the calibration: score = sigmoid(z / temperature)
 
 
 class VerifyRM:
@@ -124,7 +125,7 @@ class VerifyRM:
         self.model.eval()
         logits_B = self.logits(questions, references, completions, batch_tokens=batch_tokens)
         self.model.train(training)
-        return torch.sigmoid(logits_B)
+        return torch.sigmoid(logits_B / self.settings.temperature)
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Writes model.safetensors (keys `model.*`, `score.weight`), the tokenizer and the template's settings."""

@@ -4,58 +4,120 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-import random
-from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import AutoConfig
+from transformers.trainer_utils import get_last_checkpoint
 
+from cooper_rl.errors import BadInputError
 from cooper_rl.recipe import resolve_model
 from cooper_rl.records import LabelledCompletion
+from cooper_rl.verifyrm.augment import augmented
 from cooper_rl.verifyrm.config import RewardModelTrainConfig
 from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.losses import bce_loss
 from cooper_rl.verifyrm.model import VerifyRM, VerifyRMSettings, check_weights
-from cooper_rl.verifyrm.scoring import plain_logits
 from cooper_rl.verifyrm.template import render
+from cooper_rl.verifyrm.trainer import RewardModelTrainer
 from cooper_rl.verifyrm.triples import read_triples
 
 
 def train_reward_model(
-    config: RewardModelTrainConfig, progress: Callable[..., object] | None = None
+    config: RewardModelTrainConfig, *, resume: bool = False, progress: Callable[..., object] | None = None
 ) -> dict[str, float]:
-    """Reads, splits by question, trains, evaluates and saves with a model card; returns the held-out figures.
+    """Reads, splits by question, augments, trains, calibrates, evaluates and saves with a model card.
 
-    `progress` is told `completed`, `total` and a `description` after each step.
+    Args:
+        resume: go on from the last checkpoint of the output folder.
+        progress: told `completed`, `total` and a `description` after each step.
+
+    Returns:
+        The figures on the held-out triples.
+
+    Raises:
+        BadInputError, MissingFileError: a bad file or model; checkpoints are there and `resume` is not set.
     """
+    folder = Path(config.output_dir)
+    checkpoint = last_checkpoint(folder)
+    if checkpoint and not resume:
+        raise BadInputError(f"{folder}: holds checkpoints of a run; go on with --resume or choose another output_dir")
     triples = [triple for path in config.train_files for triple in read_triples(path)]
     if config.eval_files:
         train, heldout = triples, [t for path in config.eval_files for t in read_triples(path)]
     else:
         train, heldout = split_by_question(triples, config.heldout_fraction, config.seed)
+    train = augmented(train, forms=config.augment_forms, wrong=config.augment_wrong, seed=config.seed)
     torch.manual_seed(config.seed)
     reward_model = load(config)
-    folder = Path(config.output_dir)
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "metrics.jsonl").open("w", buffering=1) as log:
-        for step, total, metrics in optimize(reward_model, train, config):
-            if step % config.logging_steps == 0 or step == total:
-                log.write(json.dumps({"step": step, **metrics}) + "\n")
-            if progress:
-                progress(completed=step, total=total, description=f"loss {metrics['loss']:.3f}")
+    if not checkpoint:
+        (folder / "metrics.jsonl").unlink(missing_ok=True)
+    adapter = with_lora(reward_model, config) if config.lora_rank else None
+    trainer = RewardModelTrainer(reward_model, train, heldout, config, progress)
+    trainer.train(resume_from_checkpoint=checkpoint)
+    if adapter is not None:
+        reward_model.model = adapter.merge_and_unload()
     reward_model.model.eval()
+    if config.calibrate and heldout:
+        temperature = fitted_temperature(reward_model, heldout)
+        reward_model.settings = replace(reward_model.settings, temperature=temperature)
     figures = evaluate(reward_model, heldout) if heldout else {}
+    if trainer.is_world_process_zero():
+        save(reward_model, folder, config, figures, model_card(config, train, heldout, figures))
+    return figures
+
+
+def last_checkpoint(folder: Path) -> str | None:
+    """The newest complete checkpoint of a run."""
+    return get_last_checkpoint(str(folder)) if folder.is_dir() else None
+
+
+def save(
+    reward_model: VerifyRM, folder: Path, config: RewardModelTrainConfig, figures: dict[str, float], card: str
+) -> None:
+    """The checkpoint, its card, and which recipe gave which weights."""
     reward_model.save_pretrained(folder)
-    (folder / "README.md").write_text(model_card(config, train, heldout, figures))
+    (folder / "README.md").write_text(card)
     digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
     recipe = {key: value for key, value in asdict(config).items() if key != "output_dir"}
     (folder / "recipe.json").write_text(
         json.dumps({"recipe": recipe, "sha256": digest, "figures": figures}, indent=2) + "\n"
     )
-    return figures
+
+
+def with_lora(reward_model: VerifyRM, config: RewardModelTrainConfig) -> Any:
+    """Low-rank adapters in every linear layer, and a head that is trained whole; in place.
+
+    Raises:
+        BadInputError: peft is not installed.
+    """
+    try:
+        from peft import LoraConfig, TaskType, get_peft_model
+    except ImportError as error:
+        raise BadInputError("train-rm: lora_rank needs peft: pip install 'cooper-rl[peft]'") from error
+    settings = LoraConfig(
+        task_type=TaskType.SEQ_CLS,
+        r=config.lora_rank,
+        lora_alpha=config.lora_alpha or 2 * config.lora_rank,
+        target_modules="all-linear",
+    )
+    return get_peft_model(reward_model.model, settings)  # type: ignore[arg-type]
+
+
+def fitted_temperature(reward_model: VerifyRM, heldout: Sequence[LabelledCompletion]) -> float:
+    """The T for which sigmoid(z / T) has the smallest cross-entropy on the held-out triples."""
+    with torch.inference_mode():
+        logits_B = reward_model.logits(
+            [t.question for t in heldout], [t.reference_answer for t in heldout], [t.completion for t in heldout]
+        )
+    labels_B = torch.tensor([float(t.correct) for t in heldout])
+    candidates = torch.logspace(-1, 1, 201)
+    losses = [float(bce_loss(logits_B / t, labels_B)[0]) for t in candidates]
+    return float(candidates[losses.index(min(losses))])
 
 
 def load(config: RewardModelTrainConfig) -> VerifyRM:
@@ -79,68 +141,6 @@ def split_by_question(
         return int.from_bytes(digest[:4], "big") < fraction * 2**32
 
     return [t for t in triples if not heldout(t.question)], [t for t in triples if heldout(t.question)]
-
-
-def optimize(
-    reward_model: VerifyRM, train: list[LabelledCompletion], config: RewardModelTrainConfig
-) -> Iterator[tuple[int, int, dict[str, float]]]:
-    """AdamW over length-bucketed batches in seeded order; yields (step, total, metrics) after each step."""
-    ids = reward_model.encode(
-        [t.question for t in train], [t.reference_answer for t in train], [t.completion for t in train]
-    )
-    labels = torch.tensor([t.correct for t in train], dtype=torch.float32)
-    size = config.per_device_train_batch_size
-    total = math.ceil(math.ceil(len(train) / size) * config.num_train_epochs)
-    total = min(total, config.max_steps) if config.max_steps > 0 else total
-    model = reward_model.model.train()
-    optimizer = torch.optim.AdamW(
-        model.parameters(),
-        lr=config.learning_rate,
-        betas=(config.adam_beta1, config.adam_beta2),
-        weight_decay=config.weight_decay,
-    )
-    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: lr_factor(config, step, total))
-    device = next(model.parameters()).device
-    rng = random.Random(config.seed)
-    step = 0
-    while step < total:
-        for rows in batches([len(i) for i in ids], size, rng):
-            with torch.autocast(device.type, torch.bfloat16, enabled=config.bf16):
-                logits_B = plain_logits(model, [ids[i] for i in rows])
-            loss, metrics = bce_loss(logits_B, labels[rows].to(device))
-            loss.backward()
-            metrics["grad_norm"] = torch.nn.utils.clip_grad_norm_(model.parameters(), config.max_grad_norm).item()
-            metrics["learning_rate"] = scheduler.get_last_lr()[0]
-            optimizer.step()
-            scheduler.step()
-            optimizer.zero_grad(set_to_none=True)
-            step += 1
-            yield step, total, metrics
-            if step >= total:
-                return
-
-
-def lr_factor(config: RewardModelTrainConfig, step: int, total: int) -> float:
-    """Warm-up, then the schedule."""
-    warmup = max(1, round(config.warmup_ratio * total))
-    if step < warmup:
-        return (step + 1) / warmup
-    rest = (step - warmup) / max(1, total - warmup)
-    if config.lr_scheduler_type == "constant":
-        return 1.0
-    return 1 - rest if config.lr_scheduler_type == "linear" else 0.5 * (1 + math.cos(math.pi * rest))
-
-
-def batches(lengths: list[int], size: int, rng: random.Random) -> list[list[int]]:
-    """Batches of like length within shuffled pools of 50 batches, themselves in shuffled order."""
-    order = list(range(len(lengths)))
-    rng.shuffle(order)
-    groups = []
-    for start in range(0, len(order), 50 * size):
-        pool = sorted(order[start : start + 50 * size], key=lambda i: lengths[i])
-        groups += [pool[i : i + size] for i in range(0, len(pool), size)]
-    rng.shuffle(groups)
-    return groups
 
 
 def model_card(

@@ -1,0 +1,225 @@
+"""VerifyRM's training as a transformers `Trainer`: binary cross-entropy on length-bucketed batches.
+
+Several processes, checkpoints, resuming, autocast and gradient checkpointing are the Trainer's.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+from transformers import (
+    EarlyStoppingCallback,
+    PrinterCallback,
+    Trainer,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
+
+from cooper_rl.records import LabelledCompletion
+from cooper_rl.verifyrm.config import RewardModelTrainConfig
+from cooper_rl.verifyrm.evaluate import evaluate
+from cooper_rl.verifyrm.losses import bce_loss
+from cooper_rl.verifyrm.model import VerifyRM
+from cooper_rl.verifyrm.scoring import pad
+
+
+class LengthBuckets:
+    """Batches of like length within shuffled pools of 50 batches, themselves shuffled; another order each epoch."""
+
+    def __init__(self, lengths: Sequence[int], size: int, seed: int) -> None:
+        self.lengths, self.batch_size, self.seed = lengths, size, seed
+        self.drop_last = False
+        self.epoch = 0
+
+    def __len__(self) -> int:
+        return math.ceil(len(self.lengths) / self.batch_size)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        rng = random.Random(self.seed)
+        for _ in range(self.epoch + 1):
+            groups = self._one_epoch(rng)
+        return iter(groups)
+
+    def _one_epoch(self, rng: random.Random) -> list[list[int]]:
+        size, order = self.batch_size, list(range(len(self.lengths)))
+        rng.shuffle(order)
+        groups = []
+        for start in range(0, len(order), 50 * size):
+            pool = sorted(order[start : start + 50 * size], key=lambda i: self.lengths[i])
+            groups += [pool[i : i + size] for i in range(0, len(pool), size)]
+        rng.shuffle(groups)
+        return groups
+
+
+class RewardModelTrainer(Trainer):  # type: ignore[misc]
+    """Trains a VerifyRM in place. Losses and metrics go to `metrics.jsonl` of the output folder.
+
+    Args:
+        heldout: measured every `eval_steps`, for early stopping on balanced accuracy.
+        progress: told `completed`, `total` and a `description` after each step.
+    """
+
+    def __init__(
+        self,
+        reward_model: VerifyRM,
+        train: Sequence[LabelledCompletion],
+        heldout: Sequence[LabelledCompletion],
+        config: RewardModelTrainConfig,
+        progress: Callable[..., object] | None = None,
+    ) -> None:
+        self.reward_model, self.config, self.heldout = reward_model, config, heldout
+        self.recent: list[dict[str, float]] = []
+        ids = reward_model.encode(
+            [t.question for t in train], [t.reference_answer for t in train], [t.completion for t in train]
+        )
+        examples = [{"ids": own, "label": float(t.correct)} for own, t in zip(ids, train, strict=True)]
+        right = sum(t.correct for t in train)
+        self.positive_weight = (len(train) - right) / right if config.class_balance and right else 1.0
+        self.buckets = LengthBuckets([len(i) for i in ids], config.per_device_train_batch_size, config.seed)
+        super().__init__(
+            model=reward_model.model,
+            args=arguments(config, len(self.buckets), evaluated=bool(heldout)),
+            train_dataset=examples,  # type: ignore[arg-type]
+            eval_dataset=list(heldout) or None,  # type: ignore[arg-type]
+            processing_class=reward_model.tokenizer,
+            callbacks=[Reporter(self.buckets, progress)],
+        )
+        self.model_accepts_loss_kwargs = False  # the loss is the mean of a batch
+        self.remove_callback(PrinterCallback)
+        if config.early_stopping_patience and heldout:
+            self.add_callback(EarlyStoppingCallback(config.early_stopping_patience))
+
+    def get_train_dataloader(self) -> DataLoader[Any]:
+        """Length-bucketed batches, shared out among the processes."""
+        loader: DataLoader[Any] = DataLoader(
+            self.train_dataset,  # type: ignore[arg-type]
+            batch_sampler=self.buckets,  # type: ignore[arg-type]
+            collate_fn=self.collate,
+        )
+        return self.accelerator.prepare(loader)  # type: ignore[no-any-return]
+
+    def collate(self, examples: list[dict[str, Any]]) -> dict[str, Tensor]:
+        """Padded ids and masks, both (B, T), and labels (B,)."""
+        ids, mask = pad([e["ids"] for e in examples], self.reward_model.model.config.pad_token_id)
+        return {"input_ids": ids, "attention_mask": mask, "labels": torch.tensor([e["label"] for e in examples])}
+
+    def compute_loss(
+        self, model: nn.Module, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        """Binary cross-entropy of the float32 logits; right ones weigh more where there are fewer of them."""
+        labels_B = inputs.pop("labels")
+        outputs = model(**inputs)
+        loss, metrics = bce_loss(outputs.logits[:, 0].float(), labels_B, positive_weight=self.positive_weight)
+        self.recent.append(metrics)
+        return (loss, outputs) if return_outputs else loss
+
+    def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
+        """AdamW, one group: weight decay as released, on every parameter."""
+        config = self.config
+        self.optimizer = torch.optim.AdamW(
+            [p for p in self.model.parameters() if p.requires_grad],  # type: ignore[union-attr]
+            lr=config.learning_rate,
+            betas=(config.adam_beta1, config.adam_beta2),
+            weight_decay=config.weight_decay,
+        )
+        return self.optimizer
+
+    def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
+        """Warm-up, then the schedule."""
+        self.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(
+            optimizer or self.optimizer, lambda step: lr_factor(self.config, step, num_training_steps)
+        )
+        return self.lr_scheduler
+
+    def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
+        """Figures on the held-out triples."""
+        found = {f"eval_{name}": value for name, value in evaluate(self.reward_model, self.heldout).items()}
+        self.log(found)
+        self.control: TrainerControl = self.callback_handler.on_evaluate(self.args, self.state, self.control, found)
+        return found
+
+    def log(self, logs: dict[str, float], *_: Any) -> None:
+        """One line of metrics.jsonl; what is logged by steps is the mean since the last line."""
+        if "loss" in logs and self.recent:
+            names = [name for name in self.recent[0] if name != "loss"]
+            logs = {**logs, **{n: sum(m[n] for m in self.recent) / len(self.recent) for n in names}}
+            self.recent.clear()
+        self.state.log_history.append({**logs, "step": self.state.global_step})
+        if self.is_world_process_zero():
+            with (Path(self.config.output_dir) / "metrics.jsonl").open("a") as file:
+                file.write(json.dumps({"step": self.state.global_step, **logs}) + "\n")
+
+
+class Reporter(TrainerCallback):  # type: ignore[misc]
+    """Tells the progress, and the batches which epoch it is."""
+
+    def __init__(self, buckets: LengthBuckets, progress: Callable[..., object] | None) -> None:
+        self.buckets, self.progress = buckets, progress
+
+    def on_epoch_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        """The order of the batches is a function of the epoch, so that a resumed run sees the same."""
+        self.buckets.epoch = int(state.epoch or 0)
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        """After each optimiser step."""
+        if self.progress:
+            self.progress(completed=state.global_step, total=state.max_steps)
+
+    def on_log(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: Any = None, **_: Any
+    ) -> None:
+        """The loss beside the bar."""
+        if self.progress and logs and "loss" in logs:
+            self.progress(description=f"loss {logs['loss']:.3f}")
+
+
+def arguments(config: RewardModelTrainConfig, batches: int, *, evaluated: bool) -> TrainingArguments:
+    """The Trainer's own settings. `batches`: of an epoch, over all processes."""
+    stopping = bool(config.early_stopping_patience) and evaluated
+    made = TrainingArguments(
+        output_dir=config.output_dir,
+        seed=config.seed,
+        per_device_train_batch_size=config.per_device_train_batch_size,
+        gradient_accumulation_steps=config.gradient_accumulation_steps,
+        max_grad_norm=config.max_grad_norm,
+        bf16=config.bf16,
+        use_cpu=not torch.accelerator.is_available(),  # else torchrun on CPUs gives each process a world of its own
+        logging_steps=config.logging_steps,
+        save_strategy="steps" if config.save_steps else "no",
+        save_steps=config.save_steps or 500,
+        save_total_limit=2,
+        eval_strategy="steps" if config.eval_steps and evaluated else "no",
+        eval_steps=config.eval_steps or None,
+        load_best_model_at_end=stopping,
+        metric_for_best_model="eval_balanced_accuracy" if stopping else None,
+        remove_unused_columns=False,
+        report_to=[],
+        disable_tqdm=True,
+        **({"gradient_checkpointing": True} if config.gradient_checkpointing else {}),
+    )
+    steps = math.ceil(
+        math.ceil(batches / made.world_size / config.gradient_accumulation_steps) * config.num_train_epochs
+    )
+    made.max_steps = min(steps, config.max_steps) if config.max_steps > 0 else steps
+    return made
+
+
+def lr_factor(config: RewardModelTrainConfig, step: int, total: int) -> float:
+    """Warm-up, then the schedule."""
+    warmup = max(1, round(config.warmup_ratio * total))
+    if step < warmup:
+        return (step + 1) / warmup
+    rest = (step - warmup) / max(1, total - warmup)
+    if config.lr_scheduler_type == "constant":
+        return 1.0
+    return 1 - rest if config.lr_scheduler_type == "linear" else 0.5 * (1 + math.cos(math.pi * rest))

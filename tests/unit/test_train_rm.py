@@ -1,0 +1,223 @@
+"""What `cooper train-rm` can do beyond one straight run; the processes are real."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from cooper_rl.errors import BadInputError
+from cooper_rl.nano.triples import written_triples
+from cooper_rl.records import LabelledCompletion, Verdict
+from cooper_rl.verifiers import RuleVerifier
+from cooper_rl.verifyrm import VerifyRM
+from cooper_rl.verifyrm.augment import augmented, other_form, spoilt
+from cooper_rl.verifyrm.config import RewardModelTrainConfig
+from cooper_rl.verifyrm.losses import bce_loss
+from cooper_rl.verifyrm.model import VerifyRMSettings
+from cooper_rl.verifyrm.train import fitted_temperature, train_reward_model
+from cooper_rl.verifyrm.trainer import LengthBuckets
+
+
+@pytest.fixture(scope="module")
+def train_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("triples") / "train.jsonl"
+    path.write_text("".join(json.dumps(t) + "\n" for t in written_triples("train", 400, 1)))
+    return str(path)
+
+
+def config_of(train_file, folder, **settings):
+    given = {"max_steps": 8, "per_device_train_batch_size": 16, "learning_rate": 5e-4, "max_tokens": 256, **settings}
+    return RewardModelTrainConfig("nano", [train_file], str(folder), **given)
+
+
+def command_of(train_file, folder, *more):
+    settings = ["--model_name_or_path", "nano", "--train_files", train_file, "--output_dir", str(folder)]
+    settings += ["--max_steps", "30", "--per_device_train_batch_size", "16", "--learning_rate", "5e-4"]
+    return ["train-rm", *settings, "--max_tokens", "256", "--save_steps", "5", *more]
+
+
+def weights(folder):
+    return load_file(Path(folder) / "model.safetensors")
+
+
+def same_weights(a, b, tolerance=0.0):
+    first, second = weights(a), weights(b)
+    return first.keys() == second.keys() and all(
+        torch.allclose(first[k], second[k], rtol=0, atol=tolerance) for k in first
+    )
+
+
+def test_a_killed_run_resumes_to_the_same_weights(train_file, tmp_path):
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    run = [sys.executable, "-m", "cooper_rl.cli"]
+    subprocess.run(
+        [*run, *command_of(train_file, tmp_path / "straight")], check=True, env=environment, capture_output=True
+    )
+    killed = subprocess.Popen(
+        [*run, *command_of(train_file, tmp_path / "killed")],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not (tmp_path / "killed" / "checkpoint-10" / "trainer_state.json").exists():
+        time.sleep(0.01)
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.wait()
+    assert not (tmp_path / "killed" / "model.safetensors").exists()
+    refused = subprocess.run([*run, *command_of(train_file, tmp_path / "killed")], capture_output=True, text=True)
+    assert refused.returncode == 2 and "--resume" in refused.stderr
+    done = subprocess.run(
+        [*run, *command_of(train_file, tmp_path / "killed", "--resume")],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert same_weights(tmp_path / "straight", tmp_path / "killed")
+
+
+def test_two_processes_train_as_one(train_file, tmp_path):
+    """Two gloo ranks with a batch each are one process that accumulates two batches."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    two = command_of(train_file, tmp_path / "two", "--max_steps", "10")
+    done = subprocess.run([*torchrun, "-m", "cooper_rl.cli", *two], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    one = command_of(train_file, tmp_path / "one", "--max_steps", "10", "--gradient_accumulation_steps", "2")
+    subprocess.run([sys.executable, "-m", "cooper_rl.cli", *one], env=environment, check=True, capture_output=True)
+    assert same_weights(tmp_path / "one", tmp_path / "two", tolerance=1e-5)
+    assert not same_weights(tmp_path / "one", tmp_path / "one" / "checkpoint-5", tolerance=1e-5)
+
+
+def test_lora_trains_adapters_and_saves_a_plain_model(train_file, tmp_path):
+    train_reward_model(config_of(train_file, tmp_path / "rm", lora_rank=4))
+    keys = weights(tmp_path / "rm").keys()
+    assert not any("lora" in key for key in keys) and "score.weight" in keys
+    plain = VerifyRM.from_backbone(Path(__file__).parents[2] / "src/cooper_rl/nano/policy")
+    before = plain.model.state_dict()
+    moved = [k for k, v in weights(tmp_path / "rm").items() if not torch.equal(v, before[k])]
+    assert "score.weight" in moved and any("q_proj" in k for k in moved)
+    assert not any("norm" in k or "embed" in k for k in moved)
+
+
+def test_gradient_checkpointing_changes_nothing(train_file, tmp_path):
+    for name, on in (("without", False), ("with", True)):
+        train_reward_model(config_of(train_file, tmp_path / name, gradient_checkpointing=on))
+    assert same_weights(tmp_path / "without", tmp_path / "with", tolerance=1e-6)
+
+
+def test_accumulated_batches_are_one_batch(train_file, tmp_path):
+    """2 x 8 of the same length buckets is not 1 x 16, but both are means over 16: the step count tells it."""
+    train_reward_model(
+        config_of(
+            train_file, tmp_path / "rm", per_device_train_batch_size=8, gradient_accumulation_steps=2, max_steps=-1
+        )
+    )
+    last = [json.loads(line) for line in (tmp_path / "rm" / "metrics.jsonl").open()][-1]
+    assert last["step"] == pytest.approx(3 * 360 / 16, abs=8)
+
+
+def test_early_stopping_keeps_the_best(train_file, tmp_path):
+    config = config_of(
+        train_file,
+        tmp_path / "rm",
+        learning_rate=0.0,
+        max_steps=60,
+        eval_steps=5,
+        save_steps=5,
+        early_stopping_patience=2,
+    )
+    train_reward_model(config)
+    lines = [json.loads(line) for line in (tmp_path / "rm" / "metrics.jsonl").open()]
+    measured = [line["step"] for line in lines if "eval_balanced_accuracy" in line]
+    assert measured == [
+        5,
+        10,
+        15,
+    ]  # nothing moves at a learning rate of 0: the first is the best, two more are waited for
+
+
+def test_class_balance_by_hand():
+    logits, labels = torch.tensor([0.0, 0.0, 0.0, 0.0]), torch.tensor([1.0, 0.0, 0.0, 0.0])
+    plain, weighted = (float(bce_loss(logits, labels, positive_weight=w)[0]) for w in (1.0, 3.0))
+    assert weighted == pytest.approx(plain * 6 / 4)
+
+
+def test_calibration_is_found_and_stored(nano_reward_model, train_file, tmp_path):
+    triples = [
+        LabelledCompletion(t["question"], t["reference"], t["completion"], t["correct"])
+        for t in written_triples("train", 200, 2)
+    ]
+    fitted = fitted_temperature(nano_reward_model, triples)
+    model = VerifyRM(nano_reward_model.model, nano_reward_model.tokenizer, VerifyRMSettings(max_tokens=256))
+    model.model.score.weight.data *= 4
+    try:
+        assert fitted_temperature(model, triples) == pytest.approx(4 * fitted, rel=0.03)
+    finally:
+        model.model.score.weight.data /= 4
+    train_reward_model(config_of(train_file, tmp_path / "rm", calibrate=True))
+    loaded = VerifyRM.from_pretrained(tmp_path / "rm")
+    assert loaded.settings.temperature != 1.0
+    z = loaded.logits(["a"], ["1"], ["1"])
+    assert torch.allclose(loaded.score(["a"], ["1"], ["1"]), torch.sigmoid(z / loaded.settings.temperature))
+
+
+def test_buckets_repeat_by_epoch():
+    lengths = [random.Random(i).randint(1, 90) for i in range(333)]
+    buckets = LengthBuckets(lengths, 8, seed=3)
+    first = list(buckets)
+    assert sorted(i for batch in first for i in batch) == list(range(333)) and len(first) == len(buckets)
+    buckets.epoch = 1
+    second = list(buckets)
+    assert second != first and list(buckets) == second
+    buckets.epoch = 0
+    assert list(buckets) == first
+
+
+@pytest.mark.parametrize(
+    "reference", ["12", "-7", "1234", "0.25", "3/4", r"\frac{3}{4}", r"\dfrac{3}{4}", "x^2", "Monday"]
+)
+def test_other_forms_are_the_same_answer(reference):
+    with RuleVerifier(workers=1) as rule:
+        forms = {other_form(reference, random.Random(seed)) for seed in range(20)}
+        assert len(forms) > 1 and reference not in forms
+        for form in forms:
+            assert rule.verify(reference, form if "boxed" in form else f"\\boxed{{{form}}}") is Verdict.CORRECT, form
+
+
+def test_what_is_spoilt_is_not_right():
+    rng = random.Random(0)
+    right = LabelledCompletion("What is 12 + 7?", "19", "12 + 7 = 19.\nThe answer is 19.", True)
+    texts = [spoilt(right, rng) for _ in range(200)]
+    with RuleVerifier() as rule:
+        assert Verdict.CORRECT not in rule.verify_many(["19"] * 200, texts)
+
+
+def test_augmentation_adds_shares_and_keeps_the_rest():
+    triples = [LabelledCompletion("q", str(i), f"#### {i}", i % 2 == 0) for i in range(400)]
+    more = augmented(triples, forms=0.5, wrong=0.5, seed=0)
+    assert more[:400] == triples and more == augmented(triples, forms=0.5, wrong=0.5, seed=0)
+    forms = [t for t in more[400:] if t.completion.startswith("#### ") and f"#### {t.reference_answer}" != t.completion]
+    assert 250 < len(more) - 400 < 350 and len(forms) > 150
+    assert augmented(triples, forms=0.0, wrong=0.0, seed=0) == triples
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"early_stopping_patience": 2}, "eval_steps"),
+        ({"augment_wrong": 2.0}, "augment_wrong"),
+    ],
+)
+def test_bad_settings(settings, message):
+    with pytest.raises(BadInputError, match=message):
+        RewardModelTrainConfig("nano", ["x"], "y", **settings)
