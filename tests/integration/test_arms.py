@@ -1,11 +1,15 @@
 """The arms on the nano models, a few steps each: what they share, and where they must part."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from cooper_rl.errors import BadInputError
 from cooper_rl.recipe import EMBEDDED, load_recipe
 from cooper_rl.rl.run import run_training
 
@@ -110,3 +114,25 @@ def test_other_rewards(tmp_path, settings):
         else:
             assert record["reward"] == float(record["score"] > 0.5)
     assert len(rows) == STEPS + 1
+
+
+def test_held_out_steps_of_zero_measure_at_the_ends_alone(tmp_path):
+    rows = train(tmp_path / "run", "rule", heldout_steps=0, max_steps=2, save_steps=2)
+    assert [step for step, row in sorted(rows.items()) if "eval/true_accuracy" in row] == [0, 2]
+    with pytest.raises(BadInputError, match="heldout_steps = -1"):
+        train(tmp_path / "other", "rule", heldout_steps=-1)
+
+
+def test_two_ranks_are_one_run(tmp_path):
+    """torchrun on CPUs: one world of two, one run folder, twice the batch."""
+    small = {**SMALL, "max_steps": 2, "save_steps": 2, "reward_threshold": 0.5}
+    settings = [word for name, value in small.items() for word in (f"--{name}", str(value))]
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    command += ["-m", "cooper_rl.cli", "train", "--config", "recipes/quickstart.yaml", "--arm", "cooper", *settings]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*command, "--output_dir", str(tmp_path / "run")], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    rows = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").open()]
+    assert [row["step"] for row in rows] == [0, 1, 2]

@@ -32,9 +32,9 @@ class Task:
 
     @property
     def key(self) -> Key:
-        """What tells it from every other: the problem by its question and reference answer."""
+        """What tells it from every other: the model's name wherever it is served, question and reference answer."""
         text = f"{self.problem.question}\n{self.problem.reference_answer}"
-        return self.model, hashlib.sha256(text.encode()).hexdigest()[:16], self.sample
+        return self.model.partition("@")[0], hashlib.sha256(text.encode()).hexdigest()[:16], self.sample
 
     @property
     def seed(self) -> int:
@@ -134,7 +134,7 @@ def record(config: CollectConfig, task: Task, generation: Generation) -> dict[st
         "completion": generation.text,
         "source": task.problem.source,
         "problem_id": task.problem.problem_id,
-        "model": model.partition("@")[0],
+        "model": model,
         "finish_reason": generation.finish_reason,
         "sampling": {**sampling(config), "system_prompt": config.system_prompt, "seed": task.seed},
         "key": [model, digest, sample],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import torch
 from trl import GRPOConfig
 
 from cooper_rl.errors import BadInputError
@@ -56,12 +57,14 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
     label_pairs: bool = False  # cross-entropy on the pairs' own labels beside the contrastive loss
 
     # Held-out measurements, which no arm is trained on.
-    heldout_steps: int = 10
+    heldout_steps: int = 10  # measure every so many steps, and at the end; 0: only at the end
     heldout_temperature: float = 0.7
     heldout_top_p: float = 0.95
 
     def __post_init__(self) -> None:
         self.check()
+        if not torch.accelerator.is_available():
+            self.use_cpu = True  # else torchrun on CPUs gives each process a world of its own
         super().__post_init__()
         if self.generation_batch_size % (self.num_generations * self.world_size):
             raise BadInputError(
@@ -102,8 +105,9 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
             )
         if not 0 <= self.positive_label_noise <= 1:
             raise BadInputError(f"positive_label_noise {self.positive_label_noise} is not in [0, 1]")
-        if self.rehearsal_per_step < 0:
-            raise BadInputError(f"rehearsal_per_step = {self.rehearsal_per_step}: 0 or more")
+        for name in ("rehearsal_per_step", "heldout_steps"):
+            if getattr(self, name) < 0:
+                raise BadInputError(f"{name} = {getattr(self, name)}: 0 or more")
         if self.pairs_per_prompt < 1:
             raise BadInputError(f"pairs_per_prompt = {self.pairs_per_prompt}: at least 1")
         if self.save_total_limit is not None and self.save_total_limit < 2:

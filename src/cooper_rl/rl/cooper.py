@@ -59,7 +59,7 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
         self.step_started = time.perf_counter()
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if state.global_step == 0 and self.trainer.heldout:
+        if state.global_step == 0 and self.trainer.heldout and self.trainer.accelerator.is_main_process:
             run_files.append_metrics(args.output_dir, 0, self.trainer.measure())
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -78,7 +78,9 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
             if args.arm == "cooper":
                 metrics.update(reward_model_stage(trainer))
             reward.rollouts = []
-        due = state.global_step % args.heldout_steps == 0 or state.global_step == state.max_steps
+        due = state.global_step == state.max_steps or (
+            args.heldout_steps and state.global_step % args.heldout_steps == 0
+        )
         if trainer.heldout and due:
             metrics.update(trainer.measure())
         trainer.add_metrics(metrics)

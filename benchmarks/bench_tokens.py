@@ -1,0 +1,93 @@
+"""VerifyRM's scoring and training in tokens a second, as a share of this machine's matrix-multiply limit.
+
+    python benchmarks/bench_tokens.py [--model FOLDER] [--triples 1024] [--steps 12]
+
+The limit is the best rate of a float32 matrix product in the same run. A token costs 2 operations a weight of the
+backbone (embeddings apart) to score and 6 to train; attention is left out. Scoring counts every token of every triple,
+though a question's shared prefix is computed once: its share can be above what was multiplied.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+
+import torch
+
+from cooper_rl.nano.triples import written_triples
+from cooper_rl.recipe import resolve_model
+from cooper_rl.records import LabelledCompletion
+from cooper_rl.verifyrm import VerifyRM
+from cooper_rl.verifyrm.config import RewardModelTrainConfig
+from cooper_rl.verifyrm.trainer import RewardModelTrainer
+
+
+def matmul_limit(seconds: float = 2.0) -> float:
+    """The best float32 operations a second of an n x n product."""
+    best = 0.0
+    for n in (512, 1024, 2048):
+        a, b = torch.randn(n, n), torch.randn(n, n)
+        until = time.perf_counter() + seconds / 3
+        while time.perf_counter() < until:
+            started = time.perf_counter()
+            a @ b
+            best = max(best, 2 * n**3 / (time.perf_counter() - started))
+    return best
+
+
+def weights_of(model: VerifyRM) -> int:
+    """Weights that every token is multiplied with."""
+    embedding = model.model.get_input_embeddings().weight
+    return sum(p.numel() for p in model.model.parameters()) - embedding.numel()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default="nano", help="a VerifyRM")
+    parser.add_argument("--triples", type=int, default=1024)
+    parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--turns", type=int, default=5)
+    arguments = parser.parse_args()
+    torch.manual_seed(0)
+    model = VerifyRM.from_pretrained(resolve_model(arguments.model, "reward_model"))
+    weights, limit = weights_of(model), matmul_limit()
+    print(
+        f"{weights:,} weights besides embeddings; matrix products {limit / 1e9:.0f} GFLOP/s, "
+        f"{torch.get_num_threads()} threads"
+    )
+    triples = [
+        LabelledCompletion(t["question"], t["reference"], t["completion"], t["correct"])
+        for t in written_triples("train", arguments.triples, 0)
+    ]
+    columns = [[getattr(t, name) for t in triples] for name in ("question", "reference_answer", "completion")]
+    lengths = [len(ids) for ids in model.encode(*columns)]
+    padded = max(lengths) * len(lengths)
+    model.score(*(column[:64] for column in columns))
+    rates: dict[str, list[float]] = {"score": [], "train": []}
+    for turn in range(arguments.turns):
+        started = time.perf_counter()
+        model.score(*columns)
+        rates["score"].append(sum(lengths) / (time.perf_counter() - started))
+        with tempfile.TemporaryDirectory() as folder:
+            config = RewardModelTrainConfig(
+                arguments.model, ["-"], folder, per_device_train_batch_size=32, max_steps=arguments.steps, seed=turn
+            )
+            trainer = RewardModelTrainer(model, triples, [], config)
+            seen = sum(lengths[i] for rows in list(trainer.buckets)[: arguments.steps] for i in rows)
+            started = time.perf_counter()
+            trainer.train()
+            rates["train"].append(seen / (time.perf_counter() - started))
+        model.model.eval()
+    for name, operations in (("score", 2), ("train", 6)):
+        share = [rate * operations * weights / limit for rate in rates[name]]
+        print(
+            f"{name}: median {statistics.median(rates[name]):,.0f} tokens a second, "
+            f"{statistics.median(share):.1%} of the limit ({min(share):.1%} to {max(share):.1%}, {len(share)} turns)"
+        )
+    print(f"of {padded:,} tokens padded to one length {sum(lengths):,} are there")
+
+
+if __name__ == "__main__":
+    main()
