@@ -86,7 +86,7 @@ def annotate(config: AnnotateConfig, *, resume: bool = False, progress: Progress
             add_votes(candidates, config, votes, progress)
     for candidate in candidates:
         candidate.reason = candidate.reason or disagreement(candidate, judged=bool(config.judge))
-    found = statistics(candidates, clock.seconds)
+    found = statistics(candidates, clock.seconds, judged=bool(config.judge))
     kept = [
         {**c.record, "correct": c.verdict is Verdict.CORRECT, "rule": c.verdict, "judge": c.vote}
         for c in candidates

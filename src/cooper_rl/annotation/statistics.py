@@ -23,12 +23,13 @@ def kappa(both_yes: int, only_first: int, only_second: int, both_no: int) -> flo
     return (agreed - chance) / (1 - chance) if chance < 1 else 0.0
 
 
-def statistics(candidates: Sequence[Candidate], seconds: Mapping[str, float]) -> dict[str, Any]:
+def statistics(candidates: Sequence[Candidate], seconds: Mapping[str, float], *, judged: bool) -> dict[str, Any]:
     """The table of an annotation, as plain data."""
     seen = [c for c in candidates if c.verdict is not None]
     matrix = Counter((str(c.verdict), VOTES[c.vote]) for c in seen)
     return {
         "completions": len(candidates),
+        "judged": judged,
         "kept": sum(not c.reason for c in candidates),
         "kept_share": sum(not c.reason for c in candidates) / max(1, len(candidates)),
         "kept_correct": sum(not c.reason and c.verdict == "CORRECT" for c in candidates),
@@ -71,11 +72,13 @@ def as_lines(found: Mapping[str, Any]) -> list[str]:
     """The statistics for a reader."""
     lines = [
         f"{found['completions']} completions, {found['kept']} kept ({found['kept_share']:.1%}), "
-        f"{found['kept_correct']} of them right; kappa of rule and judge {found['kappa']:.3f}",
+        f"{found['kept_correct']} of them right; "
+        + (f"kappa of rule and judge {found['kappa']:.3f}" if found["judged"] else "labelled by the rule alone"),
         *(f"  dropped {count:>6}  {reason}" for reason, count in found["dropped"].items()),
-        f"{'rule by judge':<14}" + "".join(f"{vote:>11}" for vote in VOTES.values()),
     ]
-    for verdict, row in found["rule_x_judge"].items():
+    if found["judged"]:
+        lines.append(f"{'rule by judge':<14}" + "".join(f"{vote:>11}" for vote in VOTES.values()))
+    for verdict, row in found["rule_x_judge"].items() if found["judged"] else ():
         lines.append(f"{verdict:<14}" + "".join(f"{row[vote]:>11}" for vote in VOTES.values()))
     for part in ("by_source", "by_model"):
         for value, row in found[part].items():

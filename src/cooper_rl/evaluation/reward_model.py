@@ -14,12 +14,14 @@ from cooper_rl.llm import load_generator
 from cooper_rl.recipe import resolve_model
 from cooper_rl.records import LabelledCompletion, Problem, Verdict
 from cooper_rl.verifiers import RuleVerifier
+from cooper_rl.verifiers.answers import is_solution
 from cooper_rl.verifiers.forms import form_of
 from cooper_rl.verifyrm.probes import probe_triples
 from cooper_rl.verifyrm.triples import read_triples
 
 Judge = Callable[[Sequence[LabelledCompletion]], Floats]
 WITH_INTERVAL = ("accuracy", "balanced_accuracy", "f1", "auroc")
+MAX_REFERENCE = 60  # characters: a probe changes an answer, not a worked solution
 MIN_GROUP = 10  # records of a type or source that a figure of its own needs
 
 
@@ -57,7 +59,12 @@ def evaluate_files(files: Sequence[str], settings: EvalSettings) -> dict[str, An
             "by_source": by_group([t.source for t in triples], scores, correct_B),
         }
     if settings.probes:
-        problems = [Problem(t.question, t.reference_answer) for triples in sets.values() for t in triples]
+        problems = [
+            Problem(t.question, t.reference_answer)
+            for triples in sets.values()
+            for t in triples
+            if len(t.reference_answer) <= MAX_REFERENCE and not is_solution(t.reference_answer)
+        ]
         rng = np.random.default_rng(settings.seed)
         chosen = rng.permutation(len(problems))[: settings.probe_problems]
         probes = probe_triples([problems[i] for i in chosen], settings.seed)

@@ -43,6 +43,7 @@ _HEDGE = re.compile(
 _MAYBE = re.compile(
     r"\b(?:it )?could be\s+\$?(-?[\d.,/]*\d)[^.\n]*?\b(?:or|maybe|perhaps)\s+\$?(-?[\d.,/]*\d)", re.IGNORECASE
 )
+_DOUBT = re.compile(r"\b(?:could|might|may) be\b[^\n]{1,300}\b(?:but|or) (?:maybe|perhaps|possibly)\b", re.IGNORECASE)
 _VERB = re.compile(
     r"\b(?:is|are|was|were|has|have|had|makes?|gets?|gives?|equals|will|would|needs?|so|thus|there)\b", re.IGNORECASE
 )
@@ -152,6 +153,8 @@ def hedged(reading: Reading) -> bool:
         return True
     if not any(word in reading.completion for word in (" or", " Or", ",or", "aybe", "erhaps")):  # the patterns are slow
         return False
+    if _DOUBT.search(reading.completion[-2 * MAX_BARE :]) and not _MAYBE.search(reading.completion):
+        return True
     pairs = [m.groups() for pattern in (_HEDGE, _MAYBE) for m in pattern.finditer(reading.completion)]
     return any(_value(a) != _value(b) for a, b in pairs)
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from cooper_rl.verifiers.dress import CLOSE, OPEN, balanced, compact, plain_words, split_top, undress
-from cooper_rl.verifiers.numbers import Number, number
+from cooper_rl.verifiers.numbers import MAX_LABEL, Number, number
 
 MAX_ITEMS = 64
 
@@ -218,8 +218,9 @@ def _set(text: str, depth: int) -> Form | None:
 def _several(text: str, depth: int) -> Form | None:
     """Answers beside each other: `1, 2`, `x = 1 or x = 2`, `Paolo: 18, Qing: 14`."""
     parts = split_top(text, _SEPARATOR)
-    if len(parts) > 1 and _DECISION.fullmatch(parts[0].strip()):
-        return Words(parts[0].strip().lower())
+    decision, comma, _ = text.partition(",")
+    if comma and _DECISION.fullmatch(decision.strip()):
+        return Words(decision.strip().lower())  # No, it is not
     several = "\\pm" in text or len(parts) > 1
     return _group("list", text, depth) if several else None
 
@@ -298,7 +299,9 @@ def _words(text: str) -> Words | None:
 
 
 def _looks_mathematical(text: str) -> bool:
-    """Digits, operators or commands, and no running text."""
+    """Digits, operators or commands, and no running text, marked or not."""
+    if any(len(mark.split()) > MAX_LABEL for mark in re.findall(rf"{OPEN}([^{CLOSE}]*)", text)):
+        return False
     outside = re.sub(rf"{OPEN}[^{CLOSE}]*{CLOSE}|\\[A-Za-z]+", " ", text)
     if re.search(
         r"[A-Za-z]{4,}|[a-z]{2,} [a-z]{2,}", re.sub(r"sqrt|sinh?|cosh?|tanh?|arc\w+|log|ln|exp|min|max", " ", outside)

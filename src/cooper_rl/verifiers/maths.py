@@ -26,7 +26,7 @@ from cooper_rl.verifiers.dress import same_text
 from cooper_rl.verifiers.equality import equal
 from cooper_rl.verifiers.expressions import is_unfinished
 from cooper_rl.verifiers.forms import Expression, Form, Group, Relation, Words, form_of
-from cooper_rl.verifiers.numbers import Number
+from cooper_rl.verifiers.numbers import MAX_LABEL, Number
 
 _MAX_SHOWN = 200
 
@@ -52,6 +52,8 @@ def explain(reference: str, completion: str) -> Verification:
     if text is None or answer is None:
         return _explain_parsed(reference, reading)
     verdict = equal(gold, answer) if gold is not None else None
+    if verdict is None and isinstance(gold, Words) and len(gold.text.split()) > MAX_LABEL:
+        return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, _shown(reference), _shown(text))  # prose
     if verdict is False and isinstance(answer, Group) and isinstance(gold, Number):
         return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, _shown(reference), _shown(text))
     if verdict is not None:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from cooper_rl.verifiers.dress import CLOSE, OPEN, plain_words
 
 MAX_DIGITS = 400
+MAX_LABEL = 5  # words after a number that are a unit or a label, not a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ _NO_UNIT = re.compile(r"\b(?:and|or|to|pi|sqrt|mod|not|plus|minus|sin|cos|tan|ln
 
 def number(text: str) -> Number | None:
     """The number that the whole of an undressed text is, or None."""
-    if len(text) > MAX_DIGITS:
+    if len(text) > MAX_DIGITS or re.match(r"[-+]?00", text):
         return None
     repeating = _REPEATING.fullmatch(text)
     if repeating:
@@ -177,7 +178,11 @@ def _without_unit(body: str) -> tuple[str, str, int]:
     marked = _MARKED.fullmatch(body)
     if marked:
         rest = plain_words(marked.group("units"))
-        return (body, "", 1) if _NO_UNIT.search(rest) else _with_magnitude(marked.group("numeral"), rest)
+        return (
+            (body, "", 1)
+            if _NO_UNIT.search(rest) or len(rest.split()) > MAX_LABEL
+            else _with_magnitude(marked.group("numeral"), rest)
+        )
     words, _, last = plain_words(body).rpartition(" ")
     if known_unit(last) and not re.search(r"\d", words):
         return words, known_unit(last), 1  # forty-two percent
