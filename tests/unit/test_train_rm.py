@@ -146,6 +146,14 @@ def test_early_stopping_keeps_the_best(train_file, tmp_path):
     ]  # nothing moves at a learning rate of 0: the first is the best, two more are waited for
 
 
+def test_progress_tells_steps_and_loss(train_file, tmp_path):
+    told = []
+    config = config_of(train_file, tmp_path / "rm", logging_steps=4)
+    train_reward_model(config, progress=lambda **update: told.append(update))
+    assert [u["completed"] for u in told if "completed" in u] == list(range(1, 9))
+    assert sum(u.get("description", "").startswith("loss 0.") for u in told) == 2
+
+
 def test_class_balance_by_hand():
     logits, labels = torch.tensor([0.0, 0.0, 0.0, 0.0]), torch.tensor([1.0, 0.0, 0.0, 0.0])
     plain, weighted = (float(bce_loss(logits, labels, positive_weight=w)[0]) for w in (1.0, 3.0))

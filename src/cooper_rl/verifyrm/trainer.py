@@ -158,6 +158,7 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
         if self.is_world_process_zero():
             with (Path(self.config.output_dir) / "metrics.jsonl").open("a") as file:
                 file.write(json.dumps({"step": self.state.global_step, **logs}) + "\n")
+        self.control = self.callback_handler.on_log(self.args, self.state, self.control, logs)
 
 
 class Reporter(TrainerCallback):  # type: ignore[misc]
