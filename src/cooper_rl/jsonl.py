@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -64,3 +65,14 @@ def written_before(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             yield from records([line.decode("utf-8", "replace")], str(path), number)
             end += len(line)
         file.truncate(end)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """The whole text, or what was there before."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.part")
+    with temporary.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)

@@ -21,7 +21,7 @@ ALLOWED = {
     "verifyrm": {"records", "errors", "recipe", "jsonl"},
     "annotation": {"records", "errors", "recipe", "jsonl", "data", "verifiers", "llm"},
     "evaluation": {"records", "errors", "recipe", "jsonl", "data", "verifiers", "llm", "verifyrm", "annotation"},
-    "rl": {"records", "errors", "recipe", "verifiers", "llm", "data", "verifyrm"},
+    "rl": {"records", "errors", "jsonl", "recipe", "verifiers", "llm", "data", "verifyrm"},
     "monitor": {"records", "errors"},
     "compare": {"errors", "monitor"},
     "doctor": {"recipe"},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from cooper_rl.annotation.overlap import Decontamination, near_duplicates
 from cooper_rl.annotation.statistics import statistics
 from cooper_rl.data import load_problems
 from cooper_rl.errors import BadInputError, MissingFileError
-from cooper_rl.jsonl import REFERENCE_FIELDS, line_of, records, text_field, written_before
+from cooper_rl.jsonl import REFERENCE_FIELDS, line_of, records, text_field, write_atomically, written_before
 from cooper_rl.llm import load_generator
 from cooper_rl.recipe import local_file, resolve_model
 from cooper_rl.records import Verdict
@@ -93,9 +92,9 @@ def annotate(config: AnnotateConfig, *, resume: bool = False, progress: Progress
         if not c.reason
     ]
     dropped = [{**c.record, "rule": c.verdict, "judge": c.vote, "reason": c.reason} for c in candidates if c.reason]
-    write_whole(output.with_suffix(".dropped.jsonl"), "".join(map(line_of, dropped)))
-    write_whole(output.with_suffix(".statistics.json"), json.dumps(found, indent=2) + "\n")
-    write_whole(output, "".join(map(line_of, kept)))
+    write_atomically(output.with_suffix(".dropped.jsonl"), "".join(map(line_of, dropped)))
+    write_atomically(output.with_suffix(".statistics.json"), json.dumps(found, indent=2) + "\n")
+    write_atomically(output, "".join(map(line_of, kept)))
     return found
 
 
@@ -182,10 +181,3 @@ def disagreement(candidate: Candidate, *, judged: bool) -> str:
     if candidate.vote is None:
         return "judge_abstained"
     return "" if candidate.vote == (candidate.verdict is Verdict.CORRECT) else "disagreement"
-
-
-def write_whole(path: Path, text: str) -> None:
-    """The file is there as a whole or not at all."""
-    temporary = path.with_suffix(path.suffix + ".part")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,10 @@ from cooper_rl.annotation.config import CollectConfig
 from cooper_rl.data import load_problems
 from cooper_rl.errors import BackendError, BadInputError
 from cooper_rl.jsonl import line_of, written_before
-from cooper_rl.llm import Generation, Generator, Messages, load_generator
+from cooper_rl.llm import Generation, Generator, Messages, conversation, load_generator
 from cooper_rl.recipe import resolve_model
 from cooper_rl.records import Problem
 
-logger = logging.getLogger(__name__)
 Key = tuple[str, str, int]  # model, problem, number of the sample
 
 
@@ -87,7 +85,7 @@ def generations(config: CollectConfig, model: str, tasks: list[Task]) -> Iterabl
     """The tasks with what the model answered, as it comes."""
     if not tasks:
         return
-    prompts = [prompt(task.problem.question, config.system_prompt) for task in tasks]
+    prompts = [conversation(task.problem.question, config.system_prompt) for task in tasks]
     generator = load_generator(resolve_model(model, "policy"), config.backend)
     for index, generation in asked(
         generator, prompts, config.stop_after_failures, settings=sampling(config), seeds=[task.seed for task in tasks]
@@ -96,7 +94,7 @@ def generations(config: CollectConfig, model: str, tasks: list[Task]) -> Iterabl
 
 
 def asked(
-    generator: Generator, prompts: list[Messages], stop_after: int, *, settings: dict[str, Any], seeds: list[int]
+    generator: Generator, prompts: Sequence[Messages], stop_after: int, *, settings: dict[str, Any], seeds: list[int]
 ) -> Iterable[tuple[int, Generation]]:
     """A generator's stream that ends with an error when nothing but failures comes.
 
@@ -112,12 +110,6 @@ def asked(
                 f"{failed_in_a_row} requests in a row failed, the last with: {generation.finish_reason}; "
                 "what came before is written: look after the server, then the same command with --resume"
             )
-
-
-def prompt(question: str, system_prompt: str | None) -> Messages:
-    """The conversation that asks a question."""
-    system = [{"role": "system", "content": system_prompt}] if system_prompt else []
-    return [*system, {"role": "user", "content": question}]
 
 
 def sampling(config: CollectConfig) -> dict[str, Any]:

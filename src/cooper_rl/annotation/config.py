@@ -11,8 +11,25 @@ from cooper_rl.recipe import as_list
 BENCHMARKS = ["gsm8k", "svamp", "math500", "olympiadbench", "odyssey", "aqua"]
 
 
+@dataclass(kw_only=True)
+class AskingConfig:
+    """How models are asked, and when a server is taken for gone."""
+
+    concurrency: int = 16
+    timeout_seconds: float = 120.0
+    retries: int = 4
+    api_key_env: str = "OPENAI_API_KEY"
+    batch_size: int = 32
+    stop_after_failures: int = 16  # in a row
+
+    @property
+    def backend(self) -> BackendSettings:
+        """The same for a back end."""
+        return BackendSettings(self.concurrency, self.timeout_seconds, self.retries, self.api_key_env, self.batch_size)
+
+
 @dataclass
-class CollectConfig:
+class CollectConfig(AskingConfig):
     """Problems x models -> completions. The sampling defaults are the paper's evaluation protocol."""
 
     models: list[str] = field(default_factory=list)  # NAME@http://HOST:PORT/v1, vllm:NAME, folder, hub id, *.gguf
@@ -27,12 +44,6 @@ class CollectConfig:
     max_new_tokens: int = 512
     system_prompt: str | None = None
     seed: int = 0
-    concurrency: int = 16
-    timeout_seconds: float = 120.0
-    retries: int = 4
-    batch_size: int = 32
-    stop_after_failures: int = 16  # in a row: then the server is taken for gone
-    api_key_env: str = "OPENAI_API_KEY"
 
     def __post_init__(self) -> None:
         self.models, self.dataset_names = as_list(self.models), as_list(self.dataset_names)
@@ -42,14 +53,9 @@ class CollectConfig:
         if self.num_generations < 1 or self.max_new_tokens < 1 or self.concurrency < 1:
             raise BadInputError("collect: num_generations, max_new_tokens and concurrency must be at least 1")
 
-    @property
-    def backend(self) -> BackendSettings:
-        """How the models are asked."""
-        return BackendSettings(self.concurrency, self.timeout_seconds, self.retries, self.api_key_env, self.batch_size)
-
 
 @dataclass
-class AnnotateConfig:
+class AnnotateConfig(AskingConfig):
     """Completions -> triples on which rule and judge agree."""
 
     input_files: list[str] = field(default_factory=list)
@@ -63,12 +69,6 @@ class AnnotateConfig:
     )
     decontaminate_against: list[str] = field(default_factory=lambda: list(BENCHMARKS))
     ngram: int = 13  # words that a question may not share with a benchmark's
-    concurrency: int = 16
-    timeout_seconds: float = 120.0
-    retries: int = 4
-    batch_size: int = 32
-    stop_after_failures: int = 16
-    api_key_env: str = "OPENAI_API_KEY"
 
     def __post_init__(self) -> None:
         self.input_files, self.decontaminate_against = as_list(self.input_files), as_list(self.decontaminate_against)
@@ -77,8 +77,3 @@ class AnnotateConfig:
                 raise BadInputError(f"annotate: {name} is not set; give it in the recipe or as --{name}")
         if not 0 <= self.deduplicate <= 1:
             raise BadInputError(f"annotate: deduplicate {self.deduplicate} is not in [0, 1]")
-
-    @property
-    def backend(self) -> BackendSettings:
-        """How the judge is asked."""
-        return BackendSettings(self.concurrency, self.timeout_seconds, self.retries, self.api_key_env, self.batch_size)

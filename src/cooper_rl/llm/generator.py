@@ -9,6 +9,12 @@ from dataclasses import dataclass
 Messages = Sequence[dict[str, str]]
 
 
+def conversation(question: str, system_prompt: str | None = None) -> list[dict[str, str]]:
+    """The messages that ask a question."""
+    system = [{"role": "system", "content": system_prompt}] if system_prompt else []
+    return [*system, {"role": "user", "content": question}]
+
+
 @dataclass(frozen=True, slots=True)
 class Generation:
     """A completion and why it ended: `stop`, `length`, or, where text is None, what went wrong."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from cooper_rl.llm.generator import Generation, Messages
+from cooper_rl.llm.generator import Generation, Messages, conversation
 
 
 @contextmanager
@@ -29,8 +29,7 @@ def sample(
     model: Any, tokenizer: Any, questions: Sequence[str], *, system_prompt: str | None = None, **settings: Any
 ) -> list[str]:
     """One completion a question, in order; the settings are those of `sample_messages`."""
-    system = [{"role": "system", "content": system_prompt}] if system_prompt else []
-    messages = [[*system, {"role": "user", "content": question}] for question in questions]
+    messages = [conversation(question, system_prompt) for question in questions]
     return sample_messages(model, tokenizer, messages, **settings)
 
 

@@ -17,6 +17,7 @@ import yaml
 
 from cooper_rl.data import load_problems, truth_of
 from cooper_rl.errors import BadInputError
+from cooper_rl.jsonl import write_atomically
 from cooper_rl.llm import OpenAIServer
 from cooper_rl.recipe import EMBEDDED, TrainRecipe, resolve_model
 from cooper_rl.rl import run_files
@@ -49,7 +50,7 @@ def run_training(recipe: dict[str, Any], *, resume: bool = False) -> None:
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if trainer.accelerator.is_main_process:
         finished = {"step": trainer.state.global_step, "seconds": time.monotonic() - started}
-        run_files.write_atomically(Path(config.output_dir) / "finished.json", json.dumps(finished) + "\n")
+        write_atomically(Path(config.output_dir) / "finished.json", json.dumps(finished) + "\n")
 
 
 def build_trainer(settings: TrainRecipe, config: CooperConfig) -> CooperTrainer:
@@ -109,7 +110,7 @@ def write_records_of_origin(recipe: dict[str, Any], config: CooperConfig) -> Non
     """config.yaml and environment.json: all that is needed to do the run again."""
     folder = Path(config.output_dir)
     resolved = {**recipe, "seed": config.seed, "max_steps": config.max_steps, "arm": config.arm}
-    run_files.write_atomically(folder / "config.yaml", yaml.safe_dump(resolved, sort_keys=True))
+    write_atomically(folder / "config.yaml", yaml.safe_dump(resolved, sort_keys=True))
     commit = subprocess.run(
         ["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
     ).stdout.strip()
@@ -124,4 +125,4 @@ def write_records_of_origin(recipe: dict[str, Any], config: CooperConfig) -> Non
         "devices": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())],
         "seed": config.seed,
     }
-    run_files.write_atomically(folder / "environment.json", json.dumps(environment, indent=2) + "\n")
+    write_atomically(folder / "environment.json", json.dumps(environment, indent=2) + "\n")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from cooper_rl.jsonl import write_atomically
 
 COMPLETE = "complete.json"  # a checkpoint folder without it was cut off by a kill
 
@@ -16,17 +17,6 @@ COMPLETE = "complete.json"  # a checkpoint folder without it was cut off by a ki
 def finite(value: Any) -> Any:
     """NaN and infinities as null: JSON has none."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """The whole text, or what was there before."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.part")
-    with temporary.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
 
 
 def append_metrics(output_dir: str, step: int, metrics: dict[str, Any]) -> None:

@@ -11,7 +11,8 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from trl import GRPOTrainer
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.llm import Generator
+from cooper_rl.jsonl import write_atomically
+from cooper_rl.llm import Generator, conversation
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.rl import run_files
 from cooper_rl.rl.assistant import Assistant
@@ -107,7 +108,7 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
         super()._save_checkpoint(model, trial)
         self.accelerator.wait_for_everyone()
         if self.accelerator.is_main_process:
-            run_files.write_atomically(folder / run_files.COMPLETE, f'{{"step": {self.state.global_step}}}\n')
+            write_atomically(folder / run_files.COMPLETE, f'{{"step": {self.state.global_step}}}\n')
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
         super()._load_optimizer_and_scheduler(checkpoint)
@@ -126,11 +127,10 @@ def check_dataset(dataset: Dataset | None) -> None:
 
 def training_rows(problems: Sequence[Any], system_prompt: str | None = None) -> Dataset:
     """Problems as the trainer's data set."""
-    system = [{"role": "system", "content": system_prompt}] if system_prompt else []
     return Dataset.from_list(
         [
             {
-                "prompt": [*system, {"role": "user", "content": problem.question}],
+                "prompt": conversation(problem.question, system_prompt),
                 "question": problem.question,
                 "reference_answer": problem.reference_answer,
                 "problem_id": problem.problem_id,

@@ -164,10 +164,11 @@ def _fraction(text: str) -> Fraction:
 
 
 def _without_half_day(body: str) -> tuple[str, str]:
-    found = _HALF_DAY.search(plain_words(body))
-    if not found or found.end() != len(plain_words(body)):
+    plain = plain_words(body)
+    found = _HALF_DAY.search(plain)
+    if not found or found.end() != len(plain):
         return body, ""
-    return plain_words(body)[: found.start()], found.group(1).lower()
+    return plain[: found.start()], found.group(1).lower()
 
 
 def _without_unit(body: str) -> tuple[str, str, int]:
