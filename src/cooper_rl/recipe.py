@@ -46,6 +46,7 @@ class TrainRecipe:
     heldout_triples: str | None = None
     heldout_triples_size: int = 1000
     rehearsal_triples: str | None = None
+    anchor_triples: str | None = None
     assistant_base_url: str | None = None
     assistant_model: str | None = None
     system_prompt: str | None = None
@@ -209,7 +210,7 @@ def check_train_recipe(recipe: Mapping[str, Any], *, resume: bool = False) -> No
         if not reward_model:
             raise BadInputError(f"arm {arm} needs a reward model: set reward_model_name_or_path")
         check_model_folder(resolve_model(str(reward_model), "reward_model"), "reward_model_name_or_path")
-    for key in ("dataset_name", "heldout_dataset_name", "heldout_triples", "rehearsal_triples"):
+    for key in ("dataset_name", "heldout_dataset_name", "heldout_triples", "rehearsal_triples", "anchor_triples"):
         value = recipe.get(key)
         if value and str(value).endswith((".jsonl", ".json", ".parquet", ".gz")):
             path = local_file(str(value))

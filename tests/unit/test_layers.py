@@ -15,7 +15,7 @@ ALLOWED = {
     "jsonl": {"errors"},
     "verifiers": {"records", "errors", "jsonl"},
     "llm": {"records", "errors"},
-    "nano": {"records", "errors", "verifiers", "llm", "recipe"},
+    "nano": {"records", "errors", "jsonl", "verifiers", "llm", "recipe"},
     "data": {"records", "errors", "nano", "recipe", "jsonl"},
     "recipe": {"errors"},
     "verifyrm": {"records", "errors", "recipe", "jsonl"},

@@ -2,15 +2,17 @@
 
 `python -m cooper_rl.nano.collect --split reward_model_heldout --size 3000 --out FILE` writes them. The
 generator's own scorer plays the judge: it is independent of the rule. A triple is kept where the two agree, and where
-the rule cannot tell (UNPARSEABLE) the judge alone decides.
+the rule cannot tell (UNPARSEABLE) the judge alone decides. The anchors of the guard that the package ships:
+`--split reward_model_heldout --size 3000 --seed 2 --without heldout.jsonl.gz --balanced 1000 --out anchors.jsonl.gz`
+(both files in `nano/reward_model`).
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import logging
-import os
 import random
 from collections import Counter
 from collections.abc import Sequence
@@ -19,6 +21,7 @@ from typing import Any
 
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from cooper_rl.jsonl import line_of, write_atomically
 from cooper_rl.llm.sample import sample
 from cooper_rl.nano.truth import is_true
 from cooper_rl.nano.world import nano_problems
@@ -91,16 +94,27 @@ def main() -> None:
     parser.add_argument("--split", required=True)
     parser.add_argument("--size", type=int, required=True)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--balanced", type=int, help="keep so many, half of them right")
+    parser.add_argument("--without", type=Path, help="leave out the questions of this file (.jsonl.gz)")
+    parser.add_argument("--out", type=Path, required=True, help=".jsonl or .jsonl.gz")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     records = collect(resolve_model(arguments.policy, "policy"), arguments.split, arguments.size, arguments.seed)
     kept = agreed(records)
     random.Random(arguments.seed).shuffle(kept)
-    temporary = arguments.out.with_suffix(".part")
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    temporary.write_text("".join(json.dumps(r) + "\n" for r in kept))
-    os.replace(temporary, arguments.out)
+    if arguments.without:
+        with gzip.open(arguments.without, "rt") as lines:
+            others = {json.loads(line)["question"] for line in lines}
+        kept = [r for r in kept if r["question"] not in others]
+    if arguments.balanced:
+        half = arguments.balanced // 2
+        kept = [r for label in (True, False) for r in [r for r in kept if r["correct"] is label][:half]]
+        random.Random(arguments.seed).shuffle(kept)
+    text = "".join(map(line_of, kept))
+    if arguments.out.suffix == ".gz":
+        arguments.out.write_bytes(gzip.compress(text.encode(), mtime=0))
+    else:
+        write_atomically(arguments.out, text)
     logger.info("%s\nkept %d of %d", confusion_table(records), len(kept), len(records))
 
 

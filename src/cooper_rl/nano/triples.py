@@ -8,14 +8,13 @@ reward models are trained on other models' completions too.
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import random
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cooper_rl.jsonl import line_of, write_atomically
 from cooper_rl.nano.truth import canonical, stated_value
 from cooper_rl.nano.world import nano_problems
 from cooper_rl.nano.writer import reference_value, write_demonstration
@@ -70,11 +69,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    temporary = arguments.out.with_suffix(".part")
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
     triples = written_triples(arguments.split, arguments.size, arguments.seed)
-    temporary.write_text("".join(json.dumps(triple) + "\n" for triple in triples))
-    os.replace(temporary, arguments.out)
+    write_atomically(arguments.out, "".join(map(line_of, triples)))
 
 
 if __name__ == "__main__":

@@ -56,6 +56,12 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
     rehearsal_per_step: int = 0  # labelled triples in each step, so that the score's threshold does not drift
     label_pairs: bool = False  # cross-entropy on the pairs' own labels beside the contrastive loss
 
+    # Stage 2: the guard, where there are anchors to measure on.
+    guard_steps: int = 10  # the whole anchor set and all probes every so many updates; 0: no guard
+    guard_sample: int = 64  # of them at each update; a fall there calls for the whole set
+    guard_tolerance: float = 0.01  # how far below the best so far is no fall
+    guard_probes: int = 10  # questions that are probed, each with every known hack
+
     # Held-out measurements, which no arm is trained on.
     heldout_steps: int = 10  # measure every so many steps, and at the end; 0: only at the end
     heldout_temperature: float = 0.7
@@ -105,7 +111,7 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
             )
         if not 0 <= self.positive_label_noise <= 1:
             raise BadInputError(f"positive_label_noise {self.positive_label_noise} is not in [0, 1]")
-        for name in ("rehearsal_per_step", "heldout_steps"):
+        for name in ("rehearsal_per_step", "heldout_steps", "guard_steps", "guard_sample", "guard_tolerance"):
             if getattr(self, name) < 0:
                 raise BadInputError(f"{name} = {getattr(self, name)}: 0 or more")
         if self.pairs_per_prompt < 1:

@@ -6,6 +6,7 @@
         policy    <- GRPO step on group-normalised rewards                stage 1: TRL's GRPOTrainer
         pairs      = (a rule-verified right rollout, verified wrong ones)  stage 2: `pairs.build_pairs`
         VerifyRM  <- step on -log sigmoid(z_pos - z_neg)                   stage 2: `reward_update.RewardModelUpdater`
+        VerifyRM  <- taken back if it fell on the anchors or the probes    stage 2: `guard.Guard` (ours)
 
 The rule verifier gives no reward here: it only chooses what is surely right and surely wrong.
 """
@@ -47,8 +48,20 @@ def reward_model_stage(trainer: CooperTrainer) -> dict[str, float]:
     updated = time.perf_counter()
     if trainer.accelerator.is_main_process:
         run_files.write_records(run_files.step_file(config.output_dir, "pairs", step), step, result.pairs)
+    if trainer.guard:
+        trainer.guard.tried += result.pairs
     times = {"time/pairs_seconds": paired - started, "time/reward_model_seconds": updated - paired}
     return {**metrics, **result.metrics(), **times}
+
+
+def guard_stage(trainer: CooperTrainer, *, whole: bool) -> dict[str, float]:
+    """Keeps the updates since the last approved state or takes them back, with their pairs in `rolled_back/`."""
+    assert trainer.guard
+    metrics, taken_back = trainer.guard.check(whole=whole)
+    if taken_back and trainer.accelerator.is_main_process:
+        step = trainer.state.global_step
+        run_files.write_records(run_files.step_file(trainer.args.output_dir, "rolled_back", step), step, taken_back)
+    return metrics
 
 
 class CooperCallback(TrainerCallback):  # type: ignore[misc]
@@ -61,6 +74,8 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if state.global_step == 0 and self.trainer.heldout and self.trainer.accelerator.is_main_process:
             run_files.append_metrics(args.output_dir, 0, self.trainer.measure())
+        if state.global_step == 0 and self.trainer.guard:
+            self.trainer.guard.begin()
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.step_started = time.perf_counter()
@@ -68,7 +83,8 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         trainer, metrics = self.trainer, {}
         reward, now = trainer.reward, time.perf_counter()
-        if reward.rollouts:  # a step on an old batch (num_iterations > 1) has no fresh rollouts, and no stage 2
+        fresh = bool(reward.rollouts)
+        if fresh:  # a step on an old batch (num_iterations > 1) has no fresh rollouts, and no stage 2
             metrics["time/score_seconds"] = reward.seconds
             metrics["time/generate_seconds"] = reward.started - self.step_started
             metrics["time/policy_seconds"] = now - reward.started - reward.seconds
@@ -78,6 +94,8 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
             if args.arm == "cooper":
                 metrics.update(reward_model_stage(trainer))
             reward.rollouts = []
+        if trainer.guard and (fresh or control.should_save):  # only an approved reward model is saved
+            metrics.update(guard_stage(trainer, whole=control.should_save))
         due = state.global_step == state.max_steps or (
             args.heldout_steps and state.global_step % args.heldout_steps == 0
         )

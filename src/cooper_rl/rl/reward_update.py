@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -107,15 +107,38 @@ class RewardModelUpdater:
             metrics["label_loss"] = labelled["loss"]
         return loss, metrics
 
-    def save(self, folder: Path) -> None:
-        """The reward model with the optimiser's and the scheduler's state in `folder`."""
-        self.reward_model.save_pretrained(folder)
-        tensors = {
+    def snapshot(self) -> dict[str, torch.Tensor]:
+        """A copy on the CPU of what an update changes: the trained weights and the optimiser's state."""
+        weights = {f"weight.{i}": p.detach().to("cpu", copy=True) for i, p in enumerate(self.parameters)}
+        state = {f"state.{k}": v.detach().to("cpu", copy=True) for k, v in self._optimizer_tensors().items()}
+        return {**weights, **state}
+
+    @torch.no_grad()
+    def restore(self, snapshot: Mapping[str, torch.Tensor]) -> None:
+        """Weights and optimiser as they were; the learning rate's course goes on."""
+        for index, parameter in enumerate(self.parameters):
+            parameter.copy_(snapshot[f"weight.{index}"])
+        state = {key: value.clone() for key, value in snapshot.items() if key.startswith("state.")}
+        self._load_optimizer_tensors({key.removeprefix("state."): value for key, value in state.items()})
+
+    def _optimizer_tensors(self) -> dict[str, torch.Tensor]:
+        return {
             f"{index}.{name}": value.contiguous()
             for index, state in self.optimizer.state_dict()["state"].items()
             for name, value in state.items()
         }
-        save_file(tensors, folder / "optimizer.safetensors")
+
+    def _load_optimizer_tensors(self, tensors: Mapping[str, torch.Tensor]) -> None:
+        state: dict[int, dict[str, torch.Tensor]] = {}
+        for key, value in tensors.items():
+            index, name = key.split(".")
+            state.setdefault(int(index), {})[name] = value
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": state})
+
+    def save(self, folder: Path) -> None:
+        """The reward model with the optimiser's and the scheduler's state in `folder`."""
+        self.reward_model.save_pretrained(folder)
+        save_file(self._optimizer_tensors(), folder / "optimizer.safetensors")
         (folder / "scheduler.json").write_text(json.dumps(self.scheduler.state_dict()))
 
     def load(self, folder: Path) -> None:
@@ -129,11 +152,7 @@ class RewardModelUpdater:
         if {k: v.shape for k, v in weights.items()} != {k: own[k].shape for k in weights if k in own}:
             raise BadInputError(f"{folder}: the checkpoint is of another reward model; start in a new output_dir")
         self.reward_model.model.load_state_dict(weights)
-        state: dict[int, dict[str, torch.Tensor]] = {}
-        for key, value in load_file(folder / "optimizer.safetensors").items():
-            index, name = key.split(".")
-            state.setdefault(int(index), {})[name] = value
-        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": state})
+        self._load_optimizer_tensors(load_file(folder / "optimizer.safetensors"))
         self.scheduler.load_state_dict(json.loads((folder / "scheduler.json").read_text()))
         for group, learning_rate in zip(self.optimizer.param_groups, self.scheduler.get_last_lr(), strict=True):
             group["lr"] = learning_rate

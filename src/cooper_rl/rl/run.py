@@ -68,6 +68,9 @@ def build_trainer(settings: TrainRecipe, config: CooperConfig) -> CooperTrainer:
     rehearsal = []
     if settings.rehearsal_triples and config.arm == "cooper":
         rehearsal = read_triples(resolve_triples(settings.rehearsal_triples, "train"))
+    anchors = []
+    if settings.anchor_triples and config.arm == "cooper":
+        anchors = read_triples(resolve_triples(settings.anchor_triples, "anchors"))
     assistant = None
     if settings.assistant_base_url:
         assistant = OpenAIServer(settings.assistant_base_url, settings.assistant_model or "default")
@@ -79,6 +82,7 @@ def build_trainer(settings: TrainRecipe, config: CooperConfig) -> CooperTrainer:
         assistant=assistant,
         heldout=build_heldout(settings, config),
         rehearsal=rehearsal,
+        anchors=anchors,
     )
 
 
@@ -102,7 +106,7 @@ def build_heldout(settings: TrainRecipe, config: CooperConfig) -> HeldOut | None
 
 
 def resolve_triples(name: str, part: str) -> str:
-    """`nano` is the file that the package ships (part: heldout or train); any other name is itself."""
+    """`nano` is the file that the package ships (part: heldout, anchors or train); any other name is itself."""
     return str(EMBEDDED["reward_model"] / f"{part}.jsonl.gz") if name == "nano" else name
 
 

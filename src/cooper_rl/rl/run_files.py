@@ -58,7 +58,7 @@ def rewind(output_dir: str | Path, step: int) -> None:
             except json.JSONDecodeError:
                 continue
         write_atomically(metrics, "".join(kept))
-    for kind in ("rollouts", "pairs"):
+    for kind in ("rollouts", "pairs", "rolled_back"):
         for path in (folder / kind).glob("step_*.jsonl"):
             if int(path.stem.split("_")[1]) > step:
                 path.unlink()

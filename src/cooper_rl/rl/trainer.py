@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from cooper_rl.rl import run_files
 from cooper_rl.rl.assistant import Assistant
 from cooper_rl.rl.config import CooperConfig
 from cooper_rl.rl.cooper import CooperCallback
+from cooper_rl.rl.guard import Guard
 from cooper_rl.rl.heldout import HeldOut
 from cooper_rl.rl.reward import CooperReward
 from cooper_rl.rl.reward_update import RewardModelUpdater
@@ -37,6 +39,7 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
         assistant: writes wrong rewrites of right completions; the policy's base model by default.
         heldout: problems and triples to measure on.
         rehearsal: labelled triples of the reward model's own training, for `rehearsal_per_step`.
+        anchors: labelled triples that nothing is trained on; with them updates of the reward model are guarded.
 
     Raises:
         BadInputError: the arm needs a reward model, or the data set is empty or lacks a column.
@@ -53,6 +56,7 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
         heldout: HeldOut | None = None,
         verifier: RuleVerifier | None = None,
         rehearsal: Sequence[LabelledCompletion] = (),
+        anchors: Sequence[LabelledCompletion] = (),
         **kwargs: Any,
     ) -> None:
         args = args or CooperConfig(output_dir="cooper-run")
@@ -71,11 +75,14 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
         super().__init__(model=model, reward_funcs=[self.reward], args=args, train_dataset=train_dataset, **kwargs)
         self.add_callback(CooperCallback(self))
         self.rewrite: Assistant | None = None
+        self.guard: Guard | None = None
         if self.reward_model is not None:
             self.reward_model.model.to(self.accelerator.device)
         if args.arm == "cooper":
             assert self.reward_model is not None
             self.reward_model_updater = RewardModelUpdater(self.reward_model, args, self.accelerator)
+            if anchors and args.guard_steps:
+                self.guard = Guard(self.reward_model_updater, args, anchors)
             if args.negative_sources.get("assistant", 0) > 0:
                 self.rewrite = Assistant.of(self, assistant)
 
@@ -105,6 +112,8 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
         folder = Path(self.args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}"
         if self.accelerator.is_main_process and self.args.arm == "cooper":
             self.reward_model_updater.save(folder / "reward_model")
+            if self.guard:
+                write_atomically(folder / "reward_model" / "guard.json", json.dumps(self.guard.state()) + "\n")
         super()._save_checkpoint(model, trial)
         self.accelerator.wait_for_everyone()
         if self.accelerator.is_main_process:
@@ -113,7 +122,10 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
         super()._load_optimizer_and_scheduler(checkpoint)
         if checkpoint is not None and self.args.arm == "cooper":
-            self.reward_model_updater.load(Path(checkpoint) / "reward_model")
+            folder = Path(checkpoint) / "reward_model"
+            self.reward_model_updater.load(folder)
+            if self.guard and (folder / "guard.json").is_file():
+                self.guard.resume(json.loads((folder / "guard.json").read_text()))
 
 
 def check_dataset(dataset: Dataset | None) -> None:

@@ -1,0 +1,144 @@
+"""Guarded updates: the reward model may not become worse on a frozen anchor set and on known hacks than it has been.
+
+No published system has this. Each update is tried on a small sample of the anchors and probes that moves on from step to
+step; a fall on it, or every `guard_steps` updates, calls for the whole set. A fall there beyond the tolerance from the
+best so far takes the reward model back, weights and optimiser, to the last state that passed on the whole set.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from cooper_rl.records import ContrastivePair, LabelledCompletion, Problem
+from cooper_rl.rl.config import CooperConfig
+from cooper_rl.rl.reward_update import RewardModelUpdater
+from cooper_rl.verifyrm.probes import probe_triples
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How the reward model stands on the anchors and the probes, or on a sample of them."""
+
+    anchor_accuracy: float  # balanced, at a score of 0.5
+    probe_pass_rate: float  # share of the probes that are rejected
+
+    def below(self, other: Standing, tolerance: float) -> bool:
+        """Whether either figure is lower than the other's by more than the tolerance."""
+        return (
+            self.anchor_accuracy < other.anchor_accuracy - tolerance
+            or self.probe_pass_rate < other.probe_pass_rate - tolerance
+        )
+
+    def best_of(self, other: Standing) -> Standing:
+        """The higher of each figure."""
+        return Standing(
+            max(self.anchor_accuracy, other.anchor_accuracy), max(self.probe_pass_rate, other.probe_pass_rate)
+        )
+
+
+class Guard:
+    """Watches one `RewardModelUpdater`; `check` after each of its steps, with `whole` before each checkpoint.
+
+    Every rank holds its share of the set, and all ranks decide from the same sums.
+
+    Args:
+        anchors: labelled triples that nothing is trained on; their first questions make the probes.
+    """
+
+    def __init__(
+        self, updater: RewardModelUpdater, config: CooperConfig, anchors: Sequence[LabelledCompletion]
+    ) -> None:
+        self.updater = updater
+        self.config = config
+        self.accelerator = updater.accelerator
+        rank, ranks = self.accelerator.process_index, self.accelerator.num_processes
+        questions = {t.question: Problem(t.question, t.reference_answer) for t in anchors}
+        kinds = probe_triples(list(questions.values())[: config.guard_probes], seed=config.seed)
+        probes = [triple for triples in kinds.values() for triple in triples]
+        own_anchors, own_probes = anchors[rank::ranks], probes[rank::ranks]
+        self.triples = [*own_anchors, *own_probes]
+        self.is_probe_N = torch.arange(len(self.triples)) >= len(own_anchors)
+        self.label_N = torch.tensor([t.correct for t in self.triples])
+        self.order = torch.randperm(len(self.triples), generator=torch.Generator().manual_seed(config.seed))
+        self.tried: list[ContrastivePair] = []  # of the updates since the last whole set
+        self.updates = 0
+        self.best = Standing(0.0, 0.0)
+        self.seconds = 0.0
+
+    def begin(self) -> Standing:
+        """Measures the reward model as it is: the state that updates are taken back to."""
+        self.approved = self.updater.snapshot()
+        self.right_N = self._right(torch.arange(len(self.triples)))
+        standing = self._standing(self.right_N, torch.arange(len(self.triples)))
+        self.best = standing.best_of(self.best)
+        return standing
+
+    def check(self, *, whole: bool = False) -> tuple[dict[str, float], list[ContrastivePair]]:
+        """After an update, whose pairs are in `tried`: the metrics, and the pairs of the updates taken back, if any."""
+        started = time.perf_counter()
+        self.updates += 1
+        whole = whole or self.updates % self.config.guard_steps == 0
+        metrics = {"reward_model/rolled_back": 0.0}
+        taken_back: list[ContrastivePair] = []
+        if whole or self._sample_falls():
+            now_N = self._right(torch.arange(len(self.triples)))
+            standing = self._standing(now_N, torch.arange(len(self.triples)))
+            metrics["reward_model/anchor_accuracy"] = standing.anchor_accuracy
+            metrics["reward_model/probe_pass_rate"] = standing.probe_pass_rate
+            if standing.below(self.best, self.config.guard_tolerance):
+                self.updater.restore(self.approved)
+                metrics["reward_model/rolled_back"] = 1.0
+                taken_back = self.tried
+            else:
+                self.approved, self.right_N = self.updater.snapshot(), now_N
+                self.best = standing.best_of(self.best)
+            self.tried = []
+        metrics["time/guard_seconds"] = time.perf_counter() - started
+        return metrics, taken_back
+
+    def _sample_falls(self) -> bool:
+        """Whether the sample of this update is judged worse than the approved state judged the same triples."""
+        size = min(self.config.guard_sample, len(self.order))
+        if not size:
+            return False
+        rows = self.order[(torch.arange(size) + self.updates * size) % len(self.order)]
+        before = self._standing(self.right_N[rows], rows)
+        return self._standing(self._right(rows), rows).below(before, self.config.guard_tolerance)
+
+    def _right(self, rows: Tensor) -> Tensor:
+        """Whether the reward model, at 0.5, is right on these triples; bool, (rows,)."""
+        triples = [self.triples[i] for i in rows.tolist()]
+        if not triples:
+            return torch.zeros(0, dtype=torch.bool)
+        scores_B = self.updater.reward_model.score(
+            [t.question for t in triples], [t.reference_answer for t in triples], [t.completion for t in triples]
+        )
+        return (scores_B > 0.5) == self.label_N[rows]
+
+    def _standing(self, right_B: Tensor, rows: Tensor) -> Standing:
+        """The figures over all ranks; 1 where a sample holds nothing of a kind."""
+        probe_B, label_B = self.is_probe_N[rows], self.label_N[rows]
+        groups = (~probe_B & label_B, ~probe_B & ~label_B, probe_B)
+        counts = torch.tensor([[float((right_B & g).sum()), float(g.sum())] for g in groups])
+        right, total = self.accelerator.reduce(counts.to(self.accelerator.device), "sum").cpu().unbind(1)
+        shares = torch.where(total > 0, right / total.clamp(min=1), 1.0).tolist()
+        return Standing((shares[0] + shares[1]) / 2, shares[2])
+
+    def state(self) -> dict[str, float]:
+        """What a checkpoint keeps beside the reward model, which is an approved one there."""
+        return {
+            "updates": self.updates,
+            "best_anchor_accuracy": self.best.anchor_accuracy,
+            "best_probe_pass_rate": self.best.probe_pass_rate,
+        }
+
+    def resume(self, state: dict[str, float]) -> None:
+        """Goes on from a checkpoint whose reward model is loaded already."""
+        self.updates = int(state["updates"])
+        self.best = Standing(state["best_anchor_accuracy"], state["best_probe_pass_rate"])
+        self.begin()

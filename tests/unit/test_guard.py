@@ -1,0 +1,114 @@
+"""The guard: what is accepted, what is taken back, and that nothing else changes."""
+
+import copy
+
+import pytest
+import torch
+from accelerate import Accelerator
+
+from cooper_rl.recipe import resolve_model
+from cooper_rl.records import ContrastivePair, LabelledCompletion
+from cooper_rl.rl.config import CooperConfig
+from cooper_rl.rl.guard import Guard, Standing
+from cooper_rl.rl.reward_update import RewardModelUpdater
+from cooper_rl.verifyrm import VerifyRM
+
+ANCHORS = [
+    LabelledCompletion(f"What is {i} + 3?", str(i + 3), f"The answer is {i + 3 + wrong}.", not wrong)
+    for i in range(12)
+    for wrong in (0, 4)
+]
+GOOD = [ContrastivePair(f"What is {i} + 2?", str(i + 2), f"It is {i + 2}.", f"It is {i + 5}.", "perturb") for i in (1, 4)]
+POISON = [ContrastivePair(p.question, p.reference_answer, p.negative, p.positive, "perturb") for p in GOOD]
+
+
+@pytest.fixture
+def guarded(nano_reward_model):
+    def make(**settings):
+        settings = {"guard_steps": 2, "guard_sample": 0, "guard_probes": 2, "label_pairs": True, **settings}
+        config = CooperConfig(output_dir="unused", num_generations=2, per_device_train_batch_size=2, **settings)
+        model = VerifyRM.from_pretrained(resolve_model("nano", "reward_model"))
+        updater = RewardModelUpdater(model, config, Accelerator(cpu=True))
+        guard = Guard(updater, config, ANCHORS)
+        guard.begin()
+        return updater, guard
+
+    return make
+
+
+def run(updater, guard, pairs, times, *, whole=False):
+    found = []
+    for _ in range(times):
+        updater.step(pairs)
+        guard.tried += pairs
+        found.append(guard.check(whole=whole))
+    return found
+
+
+def weights(updater):
+    return torch.cat([p.detach().flatten() for p in updater.parameters])
+
+
+def test_below_is_either_figure_beyond_the_tolerance():
+    best = Standing(0.9, 0.8)
+    assert not Standing(0.895, 0.795).below(best, 0.01)
+    assert Standing(0.88, 0.95).below(best, 0.01)
+    assert Standing(0.95, 0.78).below(best, 0.01)
+    assert Standing(0.95, 0.7).best_of(best) == Standing(0.95, 0.8)
+
+
+def test_a_poisoned_update_is_taken_back_with_the_optimiser(guarded):
+    updater, guard = guarded(reward_model_learning_rate=1e-2)
+    before, state = weights(updater).clone(), copy.deepcopy(updater.optimizer.state_dict()["state"])
+    (kept, none), (metrics, taken_back) = run(updater, guard, POISON, 2)
+    assert kept["reward_model/rolled_back"] == 0 and none == []
+    assert metrics["reward_model/rolled_back"] == 1 and taken_back == POISON + POISON
+    assert metrics["reward_model/anchor_accuracy"] < guard.best.anchor_accuracy - 0.01
+    assert torch.equal(weights(updater), before)
+    assert updater.optimizer.state_dict()["state"] == state == {}
+    assert guard.tried == []
+
+
+def test_a_harmless_update_stays_and_moves_the_point_of_return(guarded):
+    updater, guard = guarded(reward_model_learning_rate=1e-6)
+    before = weights(updater).clone()
+    _, (metrics, taken_back) = run(updater, guard, GOOD, 2)
+    assert metrics["reward_model/rolled_back"] == 0 and taken_back == []
+    after = weights(updater).clone()
+    assert not torch.equal(after, before)
+    moments = {k: v.clone() for k, v in updater._optimizer_tensors().items()}
+    updater.optimizer.param_groups[0]["lr"] = 1e-2
+    _, (metrics, _) = run(updater, guard, POISON, 2)
+    assert metrics["reward_model/rolled_back"] == 1
+    assert torch.equal(weights(updater), after)
+    restored = updater._optimizer_tensors()
+    assert restored.keys() == moments.keys() and all(torch.equal(restored[k], moments[k]) for k in moments)
+
+
+def test_a_fall_on_the_sample_calls_for_the_whole_set_at_once(guarded):
+    updater, guard = guarded(reward_model_learning_rate=3e-2, guard_steps=1000, guard_sample=16)
+    found = run(updater, guard, POISON, 3)
+    back = [metrics["reward_model/rolled_back"] for metrics, _ in found]
+    assert 1.0 in back
+    unsampled, guard = guarded(reward_model_learning_rate=3e-2, guard_steps=1000, guard_sample=0)
+    assert not any(m["reward_model/rolled_back"] for m, _ in run(unsampled, guard, POISON, 3))
+
+
+def test_a_check_before_saving_is_of_the_whole_set(guarded):
+    updater, guard = guarded(reward_model_learning_rate=1e-2, guard_steps=1000)
+    before = weights(updater).clone()
+    run(updater, guard, POISON, 2)
+    assert not torch.equal(weights(updater), before)
+    metrics, taken_back = guard.check(whole=True)
+    assert metrics["reward_model/rolled_back"] == 1 and len(taken_back) == 4
+    assert torch.equal(weights(updater), before)
+
+
+def test_the_state_of_a_checkpoint_goes_on(guarded):
+    updater, guard = guarded()
+    run(updater, guard, GOOD, 3, whole=True)
+    state = guard.state()
+    again = Guard(updater, guard.config, ANCHORS)
+    again.resume(state)
+    assert again.state() == state
+    assert torch.equal(again.right_N, guard.right_N)
