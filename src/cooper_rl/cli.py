@@ -344,6 +344,9 @@ def main() -> None:
         sys.exit(1)
     except BrokenPipeError:
         sys.exit(0)
+    except OSError as error:  # a full disk, a folder that cannot be written to
+        typer.echo(f"cooper: failed: {error}", err=True)
+        sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
 

@@ -49,6 +49,9 @@ class TrainRecipe:
     anchor_triples: str | None = None
     assistant_base_url: str | None = None
     assistant_model: str | None = None
+    assistant_concurrency: int = 64
+    assistant_timeout_seconds: float = 60.0
+    assistant_batch_seconds: float = 120.0
     system_prompt: str | None = None
 
 
@@ -240,6 +243,9 @@ def check_output_dir(recipe: Mapping[str, Any], *, resume: bool) -> None:
     if not recipe.get("output_dir"):
         raise BadInputError("output_dir is not set; give it in the recipe or as --output_dir")
     folder = Path(recipe["output_dir"])
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise BadInputError(f"{folder}: cannot be written to ({there}); choose another --output_dir")
     before = folder / "config.yaml"
     if not before.is_file():
         return

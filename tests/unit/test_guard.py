@@ -18,15 +18,26 @@ ANCHORS = [
     for i in range(12)
     for wrong in (0, 4)
 ]
-GOOD = [ContrastivePair(f"What is {i} + 2?", str(i + 2), f"It is {i + 2}.", f"It is {i + 5}.", "perturb") for i in (1, 4)]
+GOOD = [
+    ContrastivePair(f"What is {i} + 2?", str(i + 2), f"It is {i + 2}.", f"It is {i + 5}.", "perturb") for i in (1, 4)
+]
+BATCH = {"num_generations": 2, "per_device_train_batch_size": 2}
 POISON = [ContrastivePair(p.question, p.reference_answer, p.negative, p.positive, "perturb") for p in GOOD]
 
 
 @pytest.fixture
 def guarded(nano_reward_model):
     def make(**settings):
-        settings = {"guard_steps": 2, "guard_sample": 0, "guard_probes": 2, "label_pairs": True, **settings}
-        config = CooperConfig(output_dir="unused", num_generations=2, per_device_train_batch_size=2, **settings)
+        settings = {
+            "guard_tolerance": 0.01,
+            "guard_probe_tolerance": 0.01,
+            "guard_steps": 2,
+            "guard_sample": 0,
+            "guard_probes": 2,
+            "label_pairs": True,
+            **settings,
+        }
+        config = CooperConfig(output_dir="unused", **BATCH, **settings)
         model = VerifyRM.from_pretrained(resolve_model("nano", "reward_model"))
         updater = RewardModelUpdater(model, config, Accelerator(cpu=True))
         guard = Guard(updater, config, ANCHORS)
@@ -51,9 +62,10 @@ def weights(updater):
 
 def test_below_is_either_figure_beyond_the_tolerance():
     best = Standing(0.9, 0.8)
-    assert not Standing(0.895, 0.795).below(best, 0.01)
-    assert Standing(0.88, 0.95).below(best, 0.01)
-    assert Standing(0.95, 0.78).below(best, 0.01)
+    config = CooperConfig(output_dir="unused", **BATCH, guard_tolerance=0.01, guard_probe_tolerance=0.1)
+    assert not Standing(0.895, 0.705).below(best, config)
+    assert Standing(0.88, 0.95).below(best, config)
+    assert Standing(0.95, 0.69).below(best, config)
     assert Standing(0.95, 0.7).best_of(best) == Standing(0.95, 0.8)
 
 

@@ -2,12 +2,13 @@
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from cooper_rl.records import Reason, Rollout, Verdict, Verification
 from cooper_rl.rl.config import CooperConfig
-from cooper_rl.rl.pairs import accepts_negative, build_pairs, draw_positive, mined, slots
+from cooper_rl.rl.pairs import PairResult, accepts_negative, build_pairs, draw_positive, mined, slots
 from cooper_rl.verifiers import RuleVerifier
 
 
@@ -49,8 +50,8 @@ def test_worked_solution_only_where_no_rollout_is_right(verifier):
     assert draw_positive(WRONG, config(), "6 + 6 = 12.", random.Random(0)) is None
     assert draw_positive(WRONG, fallback, "6 + 6 = 12.", random.Random(0)) == ("6 + 6 = 12.", "worked_solution")
     assert draw_positive(RIGHT, fallback, "6 + 6 = 12.", random.Random(0))[1] == "rollout"
-    good = build_pairs(WRONG, {0: "6 + 6 = 12."}, fallback, verifier, None, random.Random(0))
-    bad = build_pairs(WRONG, {0: "6 + 7 = 13."}, fallback, verifier, None, random.Random(0))
+    good = build_pairs(WRONG, {0: "6 + 6 = 12."}, fallback, verifier, None, "0")
+    bad = build_pairs(WRONG, {0: "6 + 7 = 13."}, fallback, verifier, None, "0")
     assert [p.positive_source for p in good.pairs] == ["worked_solution"] and bad.pairs == []
 
 
@@ -82,7 +83,7 @@ def test_a_negative_is_judged_against_the_reference(verifier):
         config(negative_sources={"assistant": 1}),
         verifier,
         lambda requests, attempt: [next(answers) for _ in requests],
-        random.Random(0),
+        "0",
     )
     assert [pair.negative for pair in result.pairs] == ["The answer is 13."]
     assert (result.proposed, result.rejected) == (3, 2)
@@ -95,14 +96,14 @@ def test_three_tries_and_then_the_prompt_is_left_out(verifier):
         calls.append(attempt)
         return [None for _ in requests]
 
-    result = build_pairs(RIGHT[:1], {}, config(), verifier, refuse, random.Random(0))
+    result = build_pairs(RIGHT[:1], {}, config(), verifier, refuse, "0")
     assert calls == [0, 1, 2] and result.pairs == [] and result.metrics()["pairs/yield"] == 0
 
 
 def test_shuffle_takes_another_problems_completion(verifier):
     other = rollout("The answer is 99.", Verdict.CORRECT, group=1, reference="99")
     shuffled = config(negative_sources={"shuffle": 1})
-    result = build_pairs([RIGHT[0], other], {}, shuffled, verifier, None, random.Random(0))
+    result = build_pairs([RIGHT[0], other], {}, shuffled, verifier, None, "0")
     assert {(pair.reference_answer, pair.negative) for pair in result.pairs} == {
         ("12", "The answer is 99."),
         ("99", RIGHT[0].completion),
@@ -114,3 +115,15 @@ def test_mixture_shares():
     assert Counter(slots({"mined": 1, "perturb": 1, "assistant": 0}, 4)) == {"mined": 2, "perturb": 2}
     assert len(slots({"mined": 1, "perturb": 1, "shuffle": 1}, 4)) == 4
     assert slots({"mined": 1, "perturb": 3}, 1) == ["perturb"]
+
+
+def test_ranks_share_the_prompts_and_draw_what_one_rank_would(verifier):
+    groups = [replace(r, group=g) for g in range(5) for r in [*RIGHT, *WRONG]]
+    sources = config(negative_sources={"mined": 1, "perturb": 1}, pairs_per_prompt=2)
+    alone = build_pairs(groups, {}, sources, verifier, None, "7")
+    shares = [build_pairs(groups, {}, sources, verifier, None, "7", share=(rank, 3)) for rank in range(3)]
+    together = PairResult.together(shares)
+    assert sorted(map(repr, together.pairs)) == sorted(map(repr, alone.pairs)) and len(alone.pairs) == 10
+    assert (together.prompts, together.proposed) == (alone.prompts, alone.proposed)
+    another = build_pairs(groups, {}, sources, verifier, None, "8")
+    assert sorted(map(repr, another.pairs)) != sorted(map(repr, alone.pairs))

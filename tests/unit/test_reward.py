@@ -1,11 +1,11 @@
-"""The reward of each arm, and what the reward callable records."""
+"""The reward of each arm."""
 
 import math
 
 import pytest
 
-from cooper_rl.records import Reason, Rollout, Verdict
-from cooper_rl.rl.reward import reward_of, rollout_metrics
+from cooper_rl.records import Verdict
+from cooper_rl.rl.reward import reward_of
 
 
 @pytest.mark.parametrize(
@@ -25,28 +25,3 @@ from cooper_rl.rl.reward import reward_of, rollout_metrics
 )
 def test_reward_of_each_arm(arm, score, verdict, threshold, reward):
     assert reward_of(arm, score, verdict, threshold) == reward
-
-
-def rollout(verdict, reason, score):
-    return Rollout("q", "4", "text", score, verdict, reason, score, group=0)
-
-
-def test_false_positives_are_counted_among_what_is_surely_wrong():
-    """A blank that scores high is an exploit; a right answer in an unknown form is not, whatever it scores."""
-    rollouts = [
-        rollout(Verdict.CORRECT, Reason.MATCH, 0.9),
-        rollout(Verdict.INCORRECT, Reason.MISMATCH, 0.1),
-        rollout(Verdict.INCORRECT, Reason.MISMATCH, 0.7),
-        rollout(Verdict.UNPARSEABLE, Reason.NO_ANSWER, 0.8),
-        rollout(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, 0.9),
-        rollout(Verdict.TIMEOUT, Reason.DEADLINE, 0.9),
-    ]
-    metrics = rollout_metrics(rollouts)
-    assert metrics["hacking/false_positive_rate"] == pytest.approx(2 / 3)
-    assert metrics["accuracy/rule"] == pytest.approx(1 / 6)
-    assert metrics["verifier/no_answer_rate"] == pytest.approx(1 / 6)
-
-
-def test_the_rule_arm_has_no_false_positive_rate():
-    metrics = rollout_metrics([rollout(Verdict.INCORRECT, Reason.MISMATCH, math.nan)])
-    assert "hacking/false_positive_rate" not in metrics

@@ -7,7 +7,6 @@ import time
 import pytest
 
 from cooper_rl.llm import OpenAIServer
-from cooper_rl.rl.assistant import Assistant
 from http_server import echo, said
 
 
@@ -93,10 +92,20 @@ def test_inside_a_running_event_loop(serve):
     assert asyncio.run(main()) == ["A"]
 
 
-def test_the_assistant_asks_it_for_wrong_rewrites(serve):
-    server = serve(echo)
-    client = OpenAIServer(server.url, "m")
-    rewrite = Assistant(client, max_new_tokens=7, seed=0)
-    (answer,) = rewrite([("What is 2 + 2?", "It is 4.")], 1)
-    assert "IT IS 4." in answer and "WHAT IS 2 + 2?" in answer
-    assert server.requests[0][1]["max_tokens"] == 7
+def test_an_answer_that_is_too_long_or_dribbles_or_comes_too_late(serve):
+    huge = serve(lambda body, count: (200, said("x" * 10_000_000)))
+    assert ask(huge, "a") == [None] and len(huge.requests) == 1
+
+    def some_hang(body, count):
+        if body["messages"][-1]["content"] == "slow":
+            time.sleep(2)
+        return echo(body, count)
+
+    started = time.monotonic()
+    server = serve(some_hang)
+    assert ask(server, "a", "slow", "b", batch_seconds=0.5) == ["A", None, "B"]
+    assert time.monotonic() - started < 1.5
+
+
+def test_an_address_that_is_none(serve):
+    assert ask("http://127.0.0.1:not-a-port/v1", "a", retries=0) == [None]

@@ -7,6 +7,7 @@ import contextlib
 import os
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -15,12 +16,16 @@ import httpx
 from cooper_rl.errors import BackendError
 from cooper_rl.llm.generator import Generation, Generator, Messages
 
+MAX_ANSWER_BYTES = 4_000_000
 MAX_WAIT_SECONDS = 60.0  # however long a server asks to be left alone
 RETRIED = {408, 409, 425, 429, 500, 502, 503, 504}
 
 
 class OpenAIServer(Generator):
     """`POST {base_url}/chat/completions` with a limit on requests in flight, retries and back-off.
+
+    A request as a whole takes `timeout_seconds` at most, all prompts of a call `batch_seconds`, if given; an answer may
+    have `MAX_ANSWER_BYTES`.
 
     The key is read from the environment variable `api_key_env` and never logged.
     """
@@ -35,6 +40,7 @@ class OpenAIServer(Generator):
         timeout_seconds: float = 60.0,
         retries: int = 3,
         backoff_seconds: float = 0.5,
+        batch_seconds: float | None = None,
     ) -> None:
         self.base_url = base_url.rstrip("/")
         self.model = model
@@ -42,6 +48,7 @@ class OpenAIServer(Generator):
         self.timeout_seconds = timeout_seconds
         self.retries = retries
         self.backoff_seconds = backoff_seconds
+        self.batch_seconds = batch_seconds
         key = os.environ.get(api_key_env)
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
 
@@ -71,9 +78,16 @@ class OpenAIServer(Generator):
 
         thread = threading.Thread(target=run)
         thread.start()
+        missing = set(range(len(bodies)))
+        end = None if self.batch_seconds is None else time.monotonic() + self.batch_seconds
         try:
-            for _ in bodies:
-                yield answers.get()
+            while missing:
+                index, generation = answers.get(timeout=None if end is None else max(0.0, end - time.monotonic()))
+                missing.remove(index)
+                yield index, generation
+        except queue.Empty:
+            for index in sorted(missing):
+                yield index, Generation(None, f"no answer within {self.batch_seconds} seconds")
         finally:  # also where the caller stops early: what is in flight is given up
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(asking.cancel)
@@ -87,8 +101,8 @@ class OpenAIServer(Generator):
                 for index, body in waiting:
                     try:
                         put((index, await self._ask(client, body)))
-                    except BackendError as error:
-                        put((index, Generation(None, str(error))))
+                    except Exception as error:  # whatever it is, the caller waits for an answer to this prompt
+                        put((index, Generation(None, f"{type(error).__name__}: {error}")))
 
             await asyncio.gather(*(worker() for _ in range(min(self.concurrency, len(bodies)))))
 
@@ -103,7 +117,8 @@ class OpenAIServer(Generator):
             if attempt:
                 await asyncio.sleep(max(self.backoff_seconds * 2 ** (attempt - 1), wait_seconds))
             try:
-                response = await client.post(f"{self.base_url}/chat/completions", json=body)
+                async with asyncio.timeout(self.timeout_seconds):
+                    response = await self._post(client, body)
                 if response.status_code in RETRIED:
                     problem = f"status {response.status_code}"
                     asked = response.headers.get("retry-after", "")
@@ -117,6 +132,22 @@ class OpenAIServer(Generator):
                 problem = "an answer without text"
             except httpx.HTTPStatusError as error:
                 raise BackendError(f"{self.base_url}: status {error.response.status_code}") from error
-            except (httpx.HTTPError, ValueError, KeyError, IndexError, TypeError) as error:
+            except (httpx.HTTPError, TimeoutError, ValueError, KeyError, IndexError, TypeError) as error:
                 problem = f"{type(error).__name__}"
         raise BackendError(f"{self.base_url}: {problem} after {self.retries + 1} tries")
+
+    async def _post(self, client: httpx.AsyncClient, body: dict[str, Any]) -> httpx.Response:
+        """The response with its content read.
+
+        Raises:
+            BackendError: the answer is too long to be one.
+        """
+        async with client.stream("POST", f"{self.base_url}/chat/completions", json=body) as response:
+            content = bytearray()
+            async for part in response.aiter_bytes():
+                content += part
+                if len(content) > MAX_ANSWER_BYTES:
+                    raise BackendError(f"{self.base_url}: an answer of more than {MAX_ANSWER_BYTES} bytes")
+        return httpx.Response(
+            response.status_code, headers=response.headers, content=bytes(content), request=response.request
+        )

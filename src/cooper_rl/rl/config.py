@@ -11,6 +11,7 @@ from cooper_rl.errors import BadInputError
 
 ARMS = ("rule", "static", "cooper", "hybrid")
 SOURCES = ("assistant", "perturb", "mined", "shuffle")
+ALARM_ACTIONS = ("log", "stop", "hybrid")
 RM_SCHEDULES = ("constant", "constant_with_warmup", "linear", "cosine")
 
 
@@ -42,6 +43,7 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
     negative_sources: dict[str, float] = field(default_factory=lambda: {"assistant": 1.0})
     pairs_per_prompt: int = 1
     negative_tries: int = 3
+    negative_fallback: str = "none"  # or perturb or shuffle, where the tries of a pair's own source have failed
     positive_label_noise: float = 0.0  # share of positives drawn from completions that are not CORRECT
     positive_fallback: str = "none"  # or worked_solution, where no rollout is right
 
@@ -59,8 +61,15 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
     # Stage 2: the guard, where there are anchors to measure on.
     guard_steps: int = 10  # the whole anchor set and all probes every so many updates; 0: no guard
     guard_sample: int = 64  # of them at each update; a fall there calls for the whole set
-    guard_tolerance: float = 0.01  # how far below the best so far is no fall
+    guard_tolerance: float = 0.05  # how far below the best balanced accuracy so far is no fall
+    guard_probe_tolerance: float = 0.1  # and below the best pass rate
     guard_probes: int = 10  # questions that are probed, each with every known hack
+
+    # The audit of fresh rollouts, and the alarm on the signature of hacking.
+    rule_misses_per_hit: float = 0.0  # right completions called INCORRECT by the rule, for each called CORRECT
+    alarm_action: str = "log"  # or stop (with a checkpoint), or hybrid (the reward from then on)
+
+    max_skipped_steps: int = 10  # in a row, whose gradient is not finite
 
     # Held-out measurements, which no arm is trained on.
     heldout_steps: int = 10  # measure every so many steps, and at the end; 0: only at the end
@@ -72,11 +81,6 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
         if not torch.accelerator.is_available():
             self.use_cpu = True  # else torchrun on CPUs gives each process a world of its own
         super().__post_init__()
-        if self.generation_batch_size % (self.num_generations * self.world_size):
-            raise BadInputError(
-                f"per_device_train_batch_size x steps_per_generation = {self.generation_batch_size // self.world_size}"
-                f" is not a multiple of num_generations = {self.num_generations}: a prompt's group would be split"
-            )
         cycle = self.steps_of_a_batch
         if self.save_strategy == "steps" and cycle > 1 and self.save_steps % cycle:
             raise BadInputError(f"save_steps must be a multiple of {cycle}, the steps of one generation cycle")
@@ -109,9 +113,22 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
                 f"reward_model_lr_scheduler_type {self.reward_model_lr_scheduler_type!r}: choose one of"
                 f" {', '.join(RM_SCHEDULES)}"
             )
+        if self.negative_fallback not in ("none", "perturb", "shuffle"):
+            raise BadInputError(f"negative_fallback {self.negative_fallback!r}: choose one of none, perturb, shuffle")
+        if self.alarm_action not in ALARM_ACTIONS:
+            raise BadInputError(f"alarm_action {self.alarm_action!r}: choose one of {', '.join(ALARM_ACTIONS)}")
         if not 0 <= self.positive_label_noise <= 1:
             raise BadInputError(f"positive_label_noise {self.positive_label_noise} is not in [0, 1]")
-        for name in ("rehearsal_per_step", "heldout_steps", "guard_steps", "guard_sample", "guard_tolerance"):
+        for name in (
+            "rehearsal_per_step",
+            "heldout_steps",
+            "guard_steps",
+            "guard_sample",
+            "guard_tolerance",
+            "guard_probe_tolerance",
+            "rule_misses_per_hit",
+            "max_skipped_steps",
+        ):
             if getattr(self, name) < 0:
                 raise BadInputError(f"{name} = {getattr(self, name)}: 0 or more")
         if self.pairs_per_prompt < 1:

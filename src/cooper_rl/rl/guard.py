@@ -1,8 +1,8 @@
 """Guarded updates: the reward model may not become worse on a frozen anchor set and on known hacks than it has been.
 
-No published system has this. Each update is tried on a small sample of the anchors and probes that moves on from step to
-step; a fall on it, or every `guard_steps` updates, calls for the whole set. A fall there beyond the tolerance from the
-best so far takes the reward model back, weights and optimiser, to the last state that passed on the whole set.
+No published system has this. Each update is tried on a small sample of the anchors and probes that moves on from step
+to step; a fall on it, or every `guard_steps` updates, calls for the whole set. A fall there beyond the tolerance from
+the best so far takes the reward model back, weights and optimiser, to the last state that passed on the whole set.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class Standing:
     anchor_accuracy: float  # balanced, at a score of 0.5
     probe_pass_rate: float  # share of the probes that are rejected
 
-    def below(self, other: Standing, tolerance: float) -> bool:
-        """Whether either figure is lower than the other's by more than the tolerance."""
+    def below(self, other: Standing, config: CooperConfig) -> bool:
+        """Whether either figure is lower than the other's by more than its tolerance."""
         return (
-            self.anchor_accuracy < other.anchor_accuracy - tolerance
-            or self.probe_pass_rate < other.probe_pass_rate - tolerance
+            self.anchor_accuracy < other.anchor_accuracy - config.guard_tolerance
+            or self.probe_pass_rate < other.probe_pass_rate - config.guard_probe_tolerance
         )
 
     def best_of(self, other: Standing) -> Standing:
@@ -90,7 +90,7 @@ class Guard:
             standing = self._standing(now_N, torch.arange(len(self.triples)))
             metrics["reward_model/anchor_accuracy"] = standing.anchor_accuracy
             metrics["reward_model/probe_pass_rate"] = standing.probe_pass_rate
-            if standing.below(self.best, self.config.guard_tolerance):
+            if standing.below(self.best, self.config):
                 self.updater.restore(self.approved)
                 metrics["reward_model/rolled_back"] = 1.0
                 taken_back = self.tried
@@ -108,7 +108,7 @@ class Guard:
             return False
         rows = self.order[(torch.arange(size) + self.updates * size) % len(self.order)]
         before = self._standing(self.right_N[rows], rows)
-        return self._standing(self._right(rows), rows).below(before, self.config.guard_tolerance)
+        return self._standing(self._right(rows), rows).below(before, self.config)
 
     def _right(self, rows: Tensor) -> Tensor:
         """Whether the reward model, at 0.5, is right on these triples; bool, (rows,)."""

@@ -23,6 +23,18 @@ class PairResult:
     prompts: int = 0
     proposed: int = 0
     rejected: int = 0
+    fallback: int = 0
+
+    @classmethod
+    def together(cls, results: Sequence[PairResult]) -> PairResult:
+        """What several ranks made of a step."""
+        return cls(
+            [pair for result in results for pair in result.pairs],
+            sum(result.prompts for result in results),
+            sum(result.proposed for result in results),
+            sum(result.rejected for result in results),
+            sum(result.fallback for result in results),
+        )
 
     def metrics(self) -> dict[str, float]:
         """`pairs/*` as logged: `yield` is the share of prompts with at least one pair."""
@@ -31,6 +43,7 @@ class PairResult:
             "pairs/yield": len(with_pair) / max(1, self.prompts),
             "pairs/count": float(len(self.pairs)),
             "pairs/negative_reject_rate": self.rejected / max(1, self.proposed),
+            "pairs/fallback": float(self.fallback),
             "pairs/mined": float(sum(pair.negative_source == "mined" for pair in self.pairs)),
         }
 
@@ -85,89 +98,134 @@ def mined(group: Sequence[Rollout]) -> Iterator[str]:
     return iter(texts)
 
 
+@dataclass(eq=False)
+class Slot:
+    """A pair to be: a prompt's group with its positive drawn, and where the negative is to come from."""
+
+    group: list[Rollout]
+    positive: str
+    positive_source: str
+    negative_source: str
+    rng: random.Random
+
+    def pair(self, negative: str) -> ContrastivePair:
+        rollout = self.group[0]
+        return ContrastivePair(
+            rollout.question,
+            rollout.reference_answer,
+            self.positive,
+            negative,
+            self.negative_source,
+            self.positive_source,
+            rollout.problem_id,
+        )
+
+
+def draw_slots(
+    rollouts: Sequence[Rollout],
+    worked_solutions: Mapping[int, str],
+    config: CooperConfig,
+    seed: str,
+    share: tuple[int, int] = (0, 1),
+) -> list[Slot]:
+    """The pairs to be of every prompt that has a positive.
+
+    What is drawn for a prompt depends on the seed and its number alone. `share` (i of n): this rank's part of them.
+    """
+    groups: dict[int, list[Rollout]] = {}
+    for rollout in rollouts:
+        if rollout.group % share[1] == share[0]:
+            groups.setdefault(rollout.group, []).append(rollout)
+    found = []
+    for index, group in groups.items():
+        rng = random.Random(f"{seed}-{index}")
+        for source in slots(config.negative_sources, config.pairs_per_prompt):
+            positive = draw_positive(group, config, worked_solutions.get(index), rng)
+            if positive is not None:
+                found.append(Slot(group, *positive, source, rng))
+    return found
+
+
+def assistant_requests(open_slots: Sequence[Slot]) -> list[tuple[str, str]]:
+    """(question, positive) of each slot whose negative the assistant writes."""
+    return [(slot.group[0].question, slot.positive) for slot in open_slots if slot.negative_source == "assistant"]
+
+
 def build_pairs(
     rollouts: Sequence[Rollout],
     worked_solutions: Mapping[int, str],
     config: CooperConfig,
     verifier: RuleVerifier,
     rewrite: Rewrite | None,
-    rng: random.Random,
+    seed: str,
+    *,
+    share: tuple[int, int] = (0, 1),
 ) -> PairResult:
-    """Positive and negatives for every prompt of the step; a prompt without a valid pair is left out.
+    """Positive and negatives for every prompt of the step (see `draw_slots`); one without a valid pair is left out.
 
-    Proposed negatives of all prompts are verified together; a refused one is tried again, `negative_tries` times.
+    Proposed negatives of all prompts are verified together; a refused one is tried again, `negative_tries` times, and
+    then as often from `negative_fallback`, if that is set.
     """
-    groups: dict[int, list[Rollout]] = {}
-    for rollout in rollouts:
-        groups.setdefault(rollout.group, []).append(rollout)
-    result = PairResult(prompts=len(groups))
-    open_slots: list[tuple[list[Rollout], str, str, str]] = []  # group, positive, its source, negative source
-    for index, group in groups.items():
-        exploits = mined(group)
-        for source in slots(config.negative_sources, config.pairs_per_prompt):
-            positive = draw_positive(group, config, worked_solutions.get(index), rng)
-            if positive is None:
-                continue
-            if source == "mined":  # already judged against the reference when it was rewarded
-                negative = next(exploits, None)
-                if negative is not None:
-                    result.pairs.append(_pair(group[0], positive, negative, source))
-            else:
-                open_slots.append((group, *positive, source))
-    _checked_worked_solutions(open_slots, result, verifier)
+    open_slots = draw_slots(rollouts, worked_solutions, config, seed, share)
+    result = PairResult(prompts=len({r.group for r in rollouts if r.group % share[1] == share[0]}))
+    _drop_wrong_worked_solutions(open_slots, verifier)
+    exploits: dict[int, Iterator[str]] = {}
+    for slot in [slot for slot in open_slots if slot.negative_source == "mined"]:
+        open_slots.remove(slot)  # already judged against the reference when it was rewarded
+        index = slot.group[0].group
+        negative = next(exploits.setdefault(index, mined(slot.group)), None)
+        if negative is not None:
+            result.pairs.append(slot.pair(negative))
     for attempt in range(config.negative_tries):
-        open_slots = _try(open_slots, rollouts, result, verifier, rewrite, rng, attempt)
+        open_slots = _try(open_slots, rollouts, result, verifier, rewrite, attempt)
+    if config.negative_fallback != "none":
+        for slot in open_slots:
+            slot.negative_source = config.negative_fallback
+        result.fallback = len(open_slots)
+        for attempt in range(config.negative_tries):
+            open_slots = _try(open_slots, rollouts, result, verifier, rewrite, attempt)
     return result
 
 
 def _try(
-    open_slots: list[tuple[list[Rollout], str, str, str]],
+    open_slots: list[Slot],
     rollouts: Sequence[Rollout],
     result: PairResult,
     verifier: RuleVerifier,
     rewrite: Rewrite | None,
-    rng: random.Random,
     attempt: int,
-) -> list[tuple[list[Rollout], str, str, str]]:
+) -> list[Slot]:
     """One proposal for every open slot, verified against the reference answer; returns the slots still open."""
     proposals: list[str | None] = []
-    asked = [(group[0].question, positive) for group, positive, _, source in open_slots if source == "assistant"]
+    asked = assistant_requests(open_slots)
     rewritten = iter(rewrite(asked, attempt) if asked and rewrite else [None] * len(asked))
-    for group, positive, _, source in open_slots:
-        if source == "assistant":
+    for slot in open_slots:
+        if slot.negative_source == "assistant":
             proposals.append(next(rewritten))
-        elif source == "perturb":
-            proposals.append(perturb(positive, rng))
+        elif slot.negative_source == "perturb":
+            proposals.append(perturb(slot.positive, slot.rng))
         else:
-            others = [r.completion for r in rollouts if r.group != group[0].group]
-            proposals.append(rng.choice(others) if others else None)
+            others = [r.completion for r in rollouts if r.group != slot.group[0].group]
+            proposals.append(slot.rng.choice(others) if others else None)
     made = [(slot, text) for slot, text in zip(open_slots, proposals, strict=True) if text is not None]
-    verifications = verifier.explain_many([s[0][0].reference_answer for s, _ in made], [text for _, text in made])
+    verifications = verifier.explain_many([s.group[0].reference_answer for s, _ in made], [text for _, text in made])
     accepted = set()
     for (slot, text), verification in zip(made, verifications, strict=True):
         result.proposed += 1
-        if accepts_negative(verification, slot[3]) and text != slot[1]:
+        if accepts_negative(verification, slot.negative_source) and text != slot.positive:
             accepted.add(id(slot))
-            result.pairs.append(_pair(slot[0][0], (slot[1], slot[2]), text, slot[3]))
+            result.pairs.append(slot.pair(text))
         else:
             result.rejected += 1
     return [slot for slot in open_slots if id(slot) not in accepted]
 
 
-def _checked_worked_solutions(
-    open_slots: list[tuple[list[Rollout], str, str, str]], result: PairResult, verifier: RuleVerifier
-) -> None:
-    """Drops pairs whose positive is a worked solution that the rule does not find CORRECT."""
-    texts = {(p.reference_answer, p.positive) for p in result.pairs if p.positive_source == "worked_solution"}
-    texts |= {(s[0][0].reference_answer, s[1]) for s in open_slots if s[2] == "worked_solution"}
-    ordered = sorted(texts)
-    verdicts = verifier.verify_many([r for r, _ in ordered], [t for _, t in ordered])
-    refused = {pair for pair, verdict in zip(ordered, verdicts, strict=True) if verdict is not Verdict.CORRECT}
-    result.pairs[:] = [p for p in result.pairs if (p.reference_answer, p.positive) not in refused]
-    open_slots[:] = [s for s in open_slots if (s[0][0].reference_answer, s[1]) not in refused]
-
-
-def _pair(rollout: Rollout, positive: tuple[str, str], negative: str, source: str) -> ContrastivePair:
-    return ContrastivePair(
-        rollout.question, rollout.reference_answer, positive[0], negative, source, positive[1], rollout.problem_id
-    )
+def _drop_wrong_worked_solutions(open_slots: list[Slot], verifier: RuleVerifier) -> None:
+    """Drops slots whose positive is a worked solution that the rule does not find CORRECT."""
+    worked = [slot for slot in open_slots if slot.positive_source == "worked_solution"]
+    texts = sorted({(slot.group[0].reference_answer, slot.positive) for slot in worked})
+    verdicts = verifier.verify_many([r for r, _ in texts], [t for _, t in texts])
+    refused = {text for text, verdict in zip(texts, verdicts, strict=True) if verdict is not Verdict.CORRECT}
+    for slot in worked:
+        if (slot.group[0].reference_answer, slot.positive) in refused:
+            open_slots.remove(slot)

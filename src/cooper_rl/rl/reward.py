@@ -7,9 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cooper_rl.records import Reason, Rollout, Verdict
+from cooper_rl.records import Rollout, Verdict
 from cooper_rl.rl.config import CooperConfig
-from cooper_rl.rl.pairs import accepts_negative
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm import VerifyRM
 
@@ -35,18 +34,19 @@ class CooperReward:
 
     def __init__(self, config: CooperConfig, verifier: RuleVerifier, reward_model: VerifyRM | None) -> None:
         self.config = config
+        self.arm = config.arm  # the alarm may change it to hybrid
         self.verifier = verifier
         self.reward_model = reward_model
         self.rollouts: list[Rollout] = []
-        self.worked_solutions: dict[int, str] = {}
+        self.worked_solutions: list[str] = []
         self.started = self.seconds = 0.0
+        self.rewarded: Callable[[], None] = lambda: None  # called when the rewards of a batch are there
 
     def __call__(
         self,
         prompts: Sequence[Any],
         completions: Sequence[Any],
         reference_answer: Sequence[str],
-        log_metric: Callable[[str, float], None],
         question: Sequence[str] | None = None,
         problem_id: Sequence[str] | None = None,
         worked_solution: Sequence[str] | None = None,
@@ -68,40 +68,16 @@ class CooperReward:
                 score=scores[i],
                 verdict=verifications[i].verdict,
                 reason=verifications[i].reason,
-                reward=reward_of(self.config.arm, scores[i], verifications[i].verdict, self.config.reward_threshold),
+                reward=reward_of(self.arm, scores[i], verifications[i].verdict, self.config.reward_threshold),
                 group=i // self.config.num_generations,
                 problem_id=problem_id[i] if problem_id else "",
             )
             for i in range(len(texts))
         ]
-        firsts = range(0, len(texts), self.config.num_generations)
-        self.worked_solutions = {
-            i // self.config.num_generations: worked_solution[i] for i in firsts if worked_solution
-        }
+        self.worked_solutions = list(worked_solution) if worked_solution else [""] * len(texts)
         self.seconds = time.perf_counter() - self.started
-        for name, value in rollout_metrics(self.rollouts).items():
-            log_metric(name, value)
+        self.rewarded()
         return [rollout.reward for rollout in self.rollouts]
-
-
-def rollout_metrics(rollouts: Sequence[Rollout]) -> dict[str, float]:
-    """What the rule and the reward model say of a step's rollouts, beside each other."""
-    count = len(rollouts)
-
-    def share(verdict: Verdict) -> float:
-        return sum(r.verdict is verdict for r in rollouts) / count
-
-    metrics = {
-        "accuracy/rule": share(Verdict.CORRECT),
-        "verifier/unparseable_rate": share(Verdict.UNPARSEABLE),
-        "verifier/timeout_rate": share(Verdict.TIMEOUT),
-        "verifier/no_answer_rate": sum(r.reason is Reason.NO_ANSWER for r in rollouts) / count,
-        "hacking/gap": sum(r.reward for r in rollouts) / count - share(Verdict.CORRECT),
-    }
-    wrong = [r for r in rollouts if accepts_negative(r.verification, "mined") and not math.isnan(r.score)]
-    if wrong:
-        metrics["hacking/false_positive_rate"] = sum(r.score > 0.5 for r in wrong) / len(wrong)
-    return metrics
 
 
 def text_of(messages: Any) -> str:

@@ -17,6 +17,8 @@ from cooper_rl.rl.config import CooperConfig
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.losses import bce_loss, contrastive_loss
 
+FIGURES = ("loss", "margin", "pair_accuracy", "label_loss")
+
 
 class RewardModelUpdater:
     """AdamW on float32 master weights: one step a generation batch on L = -log sigmoid(z_pos - z_neg).
@@ -55,10 +57,11 @@ class RewardModelUpdater:
         that scores 0.9 beside right answers at 0.99 is hardly pushed. Labelled triples in `rehearsal` and, with
         `label_pairs`, the pairs' own labels add their binary cross-entropy to the loss. (Ours, not the paper's.)
         """
-        count = self.accelerator.reduce(torch.tensor(float(len(pairs)), device=self.accelerator.device), "sum").item()
-        if not count:
+        sizes = torch.tensor([float(len(pairs)), float(len(rehearsal))], device=self.accelerator.device)
+        pair_count, rehearsal_count = self.accelerator.reduce(sizes, "sum").tolist()
+        if not pair_count:
             return {}
-        loss, metrics = self._loss(pairs, rehearsal, count)
+        loss, metrics = self._loss(pairs, rehearsal, pair_count, rehearsal_count)
         if loss is not None:
             loss.backward()
         if self.accelerator.num_processes > 1:
@@ -68,17 +71,27 @@ class RewardModelUpdater:
                 parameter.grad = self.accelerator.reduce(parameter.grad, "sum")
         norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.config.reward_model_max_grad_norm)
         learning_rate = self.scheduler.get_last_lr()[0]
-        self.optimizer.step()
+        finite = bool(torch.isfinite(norm))  # the same on every rank: the gradients were added up
+        if finite:
+            self.optimizer.step()
         self.scheduler.step()
         self.optimizer.zero_grad(set_to_none=True)
+        shares = torch.tensor([metrics.get(name, 0.0) for name in FIGURES], device=self.accelerator.device)
+        metrics = dict(zip(FIGURES, self.accelerator.reduce(shares, "sum").tolist(), strict=True))
+        metrics["skipped"] = float(not finite)
         metrics["grad_norm"] = norm.item()
         metrics["learning_rate"] = learning_rate
         return {f"reward_model/{name}": value for name, value in metrics.items()}
 
     def _loss(
-        self, pairs: Sequence[ContrastivePair], rehearsal: Sequence[LabelledCompletion], count: float
+        self,
+        pairs: Sequence[ContrastivePair],
+        rehearsal: Sequence[LabelledCompletion],
+        pair_count: float,
+        rehearsal_count: float,
     ) -> tuple[torch.Tensor | None, dict[str, float]]:
-        """This rank's share of the loss, from one forward pass; dropout off, so that z is the score's z."""
+        """This rank's share of the loss and its figures, from one forward pass; dropout off, so that z is the score's
+        z. The counts are those of all ranks."""
         triples = [(p.question, p.reference_answer, p.positive) for p in pairs]
         triples += [(p.question, p.reference_answer, p.negative) for p in pairs]
         triples += [(t.question, t.reference_answer, t.completion) for t in rehearsal]
@@ -94,8 +107,10 @@ class RewardModelUpdater:
         metrics: dict[str, float] = {}
         if pairs:
             valid_N = torch.ones(len(pairs), dtype=torch.bool, device=logits.device)
-            contrastive, metrics = contrastive_loss(positive_N, negative_N, valid_N)
-            loss = loss + contrastive * (len(pairs) / count)
+            contrastive, figures = contrastive_loss(positive_N, negative_N, valid_N)
+            weight = len(pairs) / pair_count
+            loss = loss + contrastive * weight
+            metrics = {name: value * weight for name, value in figures.items()}
         labels = [float(t.correct) for t in rehearsal]
         labelled_B = rehearsal_B
         if self.config.label_pairs:
@@ -103,8 +118,10 @@ class RewardModelUpdater:
             labelled_B = logits
         if labels:
             bce, labelled = bce_loss(labelled_B, torch.tensor(labels, device=logits.device))
-            loss = loss + bce / self.accelerator.num_processes
-            metrics["label_loss"] = labelled["loss"]
+            labelled_count = rehearsal_count + (2 * pair_count if self.config.label_pairs else 0)
+            weight = len(labels) / labelled_count
+            loss = loss + bce * weight
+            metrics["label_loss"] = labelled["loss"] * weight
         return loss, metrics
 
     def snapshot(self) -> dict[str, torch.Tensor]:
@@ -113,11 +130,10 @@ class RewardModelUpdater:
         state = {f"state.{k}": v.detach().to("cpu", copy=True) for k, v in self._optimizer_tensors().items()}
         return {**weights, **state}
 
-    @torch.no_grad()
     def restore(self, snapshot: Mapping[str, torch.Tensor]) -> None:
         """Weights and optimiser as they were; the learning rate's course goes on."""
         for index, parameter in enumerate(self.parameters):
-            parameter.copy_(snapshot[f"weight.{index}"])
+            parameter.data.copy_(snapshot[f"weight.{index}"])
         state = {key: value.clone() for key, value in snapshot.items() if key.startswith("state.")}
         self._load_optimizer_tensors({key.removeprefix("state."): value for key, value in state.items()})
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 import os
 import platform
+import signal
 import subprocess
 import time
 from importlib.metadata import version
@@ -16,7 +18,7 @@ import torch
 import yaml
 
 from cooper_rl.data import load_problems, truth_of
-from cooper_rl.errors import BadInputError
+from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.jsonl import write_atomically
 from cooper_rl.llm import OpenAIServer
 from cooper_rl.recipe import EMBEDDED, TrainRecipe, resolve_model
@@ -27,6 +29,7 @@ from cooper_rl.rl.trainer import CooperTrainer, training_rows
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.triples import read_triples
 
+logger = logging.getLogger(__name__)
 PACKAGES = ("torch", "transformers", "trl", "accelerate", "datasets", "math-verify", "reasoning-gym", "cooper-rl")
 
 
@@ -45,9 +48,23 @@ def run_training(recipe: dict[str, Any], *, resume: bool = False) -> None:
     if trainer.accelerator.is_main_process:
         run_files.rewind(config.output_dir, int(checkpoint.name.split("-")[1]) if checkpoint else -1)
         write_records_of_origin(recipe, config)
+    trainer.accelerator.wait_for_everyone()
     started = time.monotonic()
-    with trainer.verifier:
-        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    before = signal.signal(signal.SIGTERM, lambda *_: setattr(trainer, "signalled", True))
+    try:
+        with trainer.verifier:
+            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    step = trainer.state.global_step
+    if step < trainer.state.max_steps and trainer.stop_asked():
+        if trainer.signalled:
+            logger.warning("SIGTERM: stopped after step %d with a checkpoint; --resume goes on", step)
+            raise SystemExit(128 + signal.SIGTERM)
+        raise CooperError(
+            f"{config.output_dir}: the hacking alarm stopped the run after step {step}, with a checkpoint; look at the"
+            " report, then go on with --resume --alarm_action log (or hybrid)"
+        )
     if trainer.accelerator.is_main_process:
         finished = {"step": trainer.state.global_step, "seconds": time.monotonic() - started}
         write_atomically(Path(config.output_dir) / "finished.json", json.dumps(finished) + "\n")
@@ -73,7 +90,13 @@ def build_trainer(settings: TrainRecipe, config: CooperConfig) -> CooperTrainer:
         anchors = read_triples(resolve_triples(settings.anchor_triples, "anchors"))
     assistant = None
     if settings.assistant_base_url:
-        assistant = OpenAIServer(settings.assistant_base_url, settings.assistant_model or "default")
+        assistant = OpenAIServer(
+            settings.assistant_base_url,
+            settings.assistant_model or "default",
+            concurrency=settings.assistant_concurrency,
+            timeout_seconds=settings.assistant_timeout_seconds,
+            batch_seconds=settings.assistant_batch_seconds,
+        )
     return CooperTrainer(
         resolve_model(settings.model_name_or_path, "policy"),
         reward_model,

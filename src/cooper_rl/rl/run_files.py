@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
+import zlib
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 
 from cooper_rl.jsonl import write_atomically
 
+logger = logging.getLogger(__name__)
 COMPLETE = "complete.json"  # a checkpoint folder without it was cut off by a kill
 
 
@@ -28,6 +31,18 @@ def append_metrics(output_dir: str, step: int, metrics: dict[str, Any]) -> None:
         file.write(line + "\n")
 
 
+def read_metrics(output_dir: str | Path) -> list[dict[str, Any]]:
+    """The lines of metrics.jsonl; one that a kill cut off is left out."""
+    path = Path(output_dir) / "metrics.jsonl"
+    rows = []
+    for line in path.read_text().splitlines() if path.is_file() else ():
+        try:
+            rows.append(json.loads(line))
+        except json.JSONDecodeError:
+            continue
+    return rows
+
+
 def step_file(output_dir: str, kind: str, step: int) -> Path:
     """`rollouts/step_000012.jsonl`, `pairs/step_000012.jsonl`."""
     return Path(output_dir) / kind / f"step_{step:06d}.jsonl"
@@ -39,10 +54,50 @@ def write_records(path: Path, step: int, records: Sequence[Any]) -> None:
     write_atomically(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
+def complete_checkpoint(folder: Path, step: int) -> None:
+    """Marks a checkpoint as written to its end, with the size and checksum of each of its files."""
+    files = {str(path.relative_to(folder)): _fingerprint(path) for path in _files(folder)}
+    write_atomically(folder / COMPLETE, json.dumps({"step": step, "files": files}) + "\n")
+
+
 def last_checkpoint(output_dir: str | Path) -> Path | None:
-    """The newest checkpoint that was written to its end."""
-    found = [p for p in Path(output_dir).glob("checkpoint-*") if (p / COMPLETE).is_file()]
-    return max(found, key=lambda path: int(path.name.split("-")[1]), default=None)
+    """The newest checkpoint that was written to its end and is still what was written; a warning names others."""
+    found = sorted(Path(output_dir).glob("checkpoint-*"), key=lambda path: -int(path.name.split("-")[1]))
+    for folder in found:
+        damage = _damage(folder)
+        if not damage:
+            return folder
+        logger.warning("%s is left out: %s", folder, damage)
+    return None
+
+
+def _damage(folder: Path) -> str:
+    """What is wrong with a checkpoint, or nothing."""
+    try:
+        files = json.loads((folder / COMPLETE).read_text())["files"]
+    except FileNotFoundError:
+        return "it was not written to its end"
+    except (json.JSONDecodeError, KeyError, TypeError):
+        return f"{COMPLETE} cannot be read"
+    for name, fingerprint in files.items():
+        if not (folder / name).is_file():
+            return f"{name} is missing"
+        if _fingerprint(folder / name) != fingerprint:
+            return f"{name} is not what was written"
+    return ""
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name != COMPLETE)
+
+
+def _fingerprint(path: Path) -> list[int]:
+    """Size in bytes and CRC-32."""
+    checksum = 0
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            checksum = zlib.crc32(block, checksum)
+    return [path.stat().st_size, checksum]
 
 
 def rewind(output_dir: str | Path, step: int) -> None:
@@ -50,14 +105,8 @@ def rewind(output_dir: str | Path, step: int) -> None:
     folder = Path(output_dir)
     metrics = folder / "metrics.jsonl"
     if metrics.is_file():
-        kept = []
-        for line in metrics.read_text().splitlines():
-            try:
-                if json.loads(line)["step"] <= step:
-                    kept.append(line + "\n")
-            except json.JSONDecodeError:
-                continue
-        write_atomically(metrics, "".join(kept))
+        kept = [row for row in read_metrics(folder) if row["step"] <= step]
+        write_atomically(metrics, "".join(json.dumps(row) + "\n" for row in kept))
     for kind in ("rollouts", "pairs", "rolled_back"):
         for path in (folder / kind).glob("step_*.jsonl"):
             if int(path.stem.split("_")[1]) > step:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
 from datasets import Dataset
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from trl import GRPOTrainer
@@ -17,8 +19,9 @@ from cooper_rl.llm import Generator, conversation
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.rl import run_files
 from cooper_rl.rl.assistant import Assistant
+from cooper_rl.rl.audit import HackingAlarm
 from cooper_rl.rl.config import CooperConfig
-from cooper_rl.rl.cooper import CooperCallback
+from cooper_rl.rl.cooper import CooperCallback, begin_rewrites
 from cooper_rl.rl.guard import Guard
 from cooper_rl.rl.heldout import HeldOut
 from cooper_rl.rl.reward import CooperReward
@@ -76,6 +79,9 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
         self.add_callback(CooperCallback(self))
         self.rewrite: Assistant | None = None
         self.guard: Guard | None = None
+        self.alarm = HackingAlarm()
+        self.alarmed = False
+        self.signalled = False  # SIGTERM came
         if self.reward_model is not None:
             self.reward_model.model.to(self.accelerator.device)
         if args.arm == "cooper":
@@ -85,12 +91,23 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
                 self.guard = Guard(self.reward_model_updater, args, anchors)
             if args.negative_sources.get("assistant", 0) > 0:
                 self.rewrite = Assistant.of(self, assistant)
+                if self.rewrite.thread:
+                    self.reward.rewarded = partial(begin_rewrites, self)
 
     def measure(self) -> dict[str, float]:
         """The held-out measurements now."""
         assert self.heldout is not None
         policy = self.accelerator.unwrap_model(self.model)
         return self.heldout.measure(policy, self.processing_class, self.reward_model, self.verifier)
+
+    def stop_asked(self) -> bool:
+        """Whether a signal on any rank, or the alarm, asks for a checkpoint and the end."""
+        if self.alarmed and self.args.alarm_action == "stop":
+            return True
+        if self.accelerator.num_processes == 1:
+            return self.signalled
+        flag = torch.tensor(float(self.signalled), device=self.accelerator.device)
+        return bool(self.accelerator.reduce(flag, "sum").item())
 
     def add_metrics(self, metrics: dict[str, float]) -> None:
         """Puts figures among those of the next log line."""
@@ -117,7 +134,7 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
         super()._save_checkpoint(model, trial)
         self.accelerator.wait_for_everyone()
         if self.accelerator.is_main_process:
-            write_atomically(folder / run_files.COMPLETE, f'{{"step": {self.state.global_step}}}\n')
+            run_files.complete_checkpoint(folder, self.state.global_step)
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
         super()._load_optimizer_and_scheduler(checkpoint)

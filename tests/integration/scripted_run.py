@@ -1,0 +1,82 @@
+"""A short run whose rollouts are written, not sampled, so that any number of ranks has the same ones.
+
+python scripted_run.py FOLDER PER_DEVICE_BATCH, also below torchrun; its last checkpoint and metrics.jsonl count.
+"""
+
+import logging
+import sys
+
+from cooper_rl import CooperConfig, CooperTrainer, VerifyRM
+from cooper_rl.data import load_problems
+from cooper_rl.recipe import EMBEDDED
+from cooper_rl.rl.trainer import training_rows
+from cooper_rl.verifyrm.triples import read_triples
+
+STEPS, PROMPTS, GROUP = 5, 3, 8
+
+
+def text_of(reference, index, step):
+    """Every fourth completion is right; in even steps those of the prompts 1 and 3 of the batch all are wrong."""
+    group, member = index // GROUP, index % GROUP
+    right = member % 4 == 0 and not (step % 2 == 0 and group % 2 == 1)
+    return f"{'So' if member % 2 else 'Well'}, the answer is {reference if right else 1000 + member}."
+
+
+def main():
+    folder, per_device = sys.argv[1], int(sys.argv[2])
+    logging.disable(logging.WARNING)
+    problems = load_problems("nano", size=64, seed=0)
+    references = {problem.question: problem.reference_answer for problem in problems}
+    config = CooperConfig(
+        output_dir=folder,
+        arm="cooper",
+        max_steps=STEPS,
+        save_steps=STEPS,
+        per_device_train_batch_size=per_device,
+        num_generations=GROUP,
+        max_completion_length=40,
+        learning_rate=1e-4,
+        reward_model_learning_rate=1e-4,
+        negative_sources={"perturb": 1, "mined": 2, "shuffle": 1},
+        pairs_per_prompt=4,
+        label_pairs=True,
+        rehearsal_per_step=7,
+        guard_steps=2,
+        guard_sample=5,
+        guard_probes=1,
+        verifier="math_verify",
+        verifier_workers=1,
+    )
+
+    def rollouts(prompts, trainer):
+        tokenizer, rank = trainer.processing_class, trainer.accelerator.process_index
+        questions = [prompt[-1]["content"] for prompt in prompts]
+        first = rank * len(prompts)
+        texts = [
+            text_of(references[question], first + i, trainer.state.global_step) for i, question in enumerate(questions)
+        ]
+        prompt_ids = [
+            tokenizer.apply_chat_template(prompt, add_generation_prompt=True, return_dict=False) for prompt in prompts
+        ]
+        completion_ids = [
+            [*tokenizer(text, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id] for text in texts
+        ]
+        logprobs = [[0.0] * len(ids) for ids in completion_ids]
+        return {"prompt_ids": prompt_ids, "completion_ids": completion_ids, "logprobs": logprobs}
+
+    triples = EMBEDDED["reward_model"]
+    trainer = CooperTrainer(
+        str(EMBEDDED["policy"]),
+        VerifyRM.from_pretrained(EMBEDDED["reward_model"]),
+        config,
+        training_rows(problems),
+        rehearsal=read_triples(triples / "train.jsonl.gz")[:100],
+        anchors=read_triples(triples / "anchors.jsonl.gz")[:21],
+        rollout_func=rollouts,
+    )
+    with trainer.verifier:
+        trainer.train()
+
+
+if __name__ == "__main__":
+    main()

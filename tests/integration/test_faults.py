@@ -1,0 +1,190 @@
+"""What can go wrong in a long run: signals, numbers that are none, disks, checkpoints that are not what was written."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import time
+
+import pytest
+import torch
+from test_arms import SMALL
+from test_resume import command, metrics, train
+
+from cooper_rl.errors import BadInputError, CooperError
+from cooper_rl.recipe import TrainRecipe, load_recipe
+from cooper_rl.rl import run_files
+from cooper_rl.rl.config import CooperConfig
+from cooper_rl.rl.run import build_trainer, run_training
+
+
+def small_trainer(folder, **settings):
+    values = {**SMALL, "max_steps": 4, "save_steps": 2, "heldout_steps": 0, **settings}
+    words = [word for key, value in values.items() for word in (f"--{key}", json.dumps(value))]
+    recipe = load_recipe("recipes/quickstart.yaml", [*words, "--output_dir", str(folder)])
+    names = TrainRecipe.__dataclass_fields__
+    config = CooperConfig(**{key: value for key, value in recipe.items() if key not in names})
+    return build_trainer(TrainRecipe(**{key: value for key, value in recipe.items() if key in names}), config)
+
+
+def spoil_gradients(parameter, steps, trainer):
+    """NaN in this parameter's gradient at these steps."""
+    parameter.register_hook(lambda grad: grad * float("nan") if trainer.state.global_step + 1 in steps else grad)
+
+
+def test_a_policy_gradient_that_is_no_number_is_skipped_and_counted(tmp_path):
+    trainer = small_trainer(tmp_path, arm="rule")
+    spoil_gradients(next(trainer.model.parameters()), {2}, trainer)
+    with trainer.verifier:
+        trainer.train()
+    rows = {row["step"]: row for row in run_files.read_metrics(tmp_path)}
+    assert [rows[step]["policy/skipped"] for step in range(1, 5)] == [0, 1, 0, 0]
+    assert all(torch.isfinite(parameter).all() for parameter in trainer.model.parameters())
+
+
+def test_a_reward_model_gradient_that_is_no_number_is_skipped_and_counted(tmp_path):
+    trainer = small_trainer(tmp_path, arm="cooper")
+    parameter = trainer.reward_model_updater.parameters[0]
+    parameter.register_hook(lambda grad: grad * float("nan") if trainer.state.global_step == 2 else grad)
+    with trainer.verifier:
+        trainer.train()
+    rows = {row["step"]: row for row in run_files.read_metrics(tmp_path)}
+    assert [rows[step]["reward_model/skipped"] for step in range(1, 5)] == [0, 1, 0, 0]
+    assert all(torch.isfinite(p).all() for p in trainer.reward_model_updater.parameters)
+
+
+def test_a_run_that_has_broken_down_ends_and_keeps_its_last_good_checkpoint(tmp_path):
+    trainer = small_trainer(tmp_path, arm="rule", max_steps=12, max_skipped_steps=3)
+    before = [p.detach().clone() for p in trainer.model.parameters()]
+    spoil_gradients(next(trainer.model.parameters()), range(1, 99), trainer)
+    with trainer.verifier, pytest.raises(CooperError, match="4 steps in a row had a policy gradient"):
+        trainer.train()
+    assert all(torch.equal(p, q) for p, q in zip(trainer.model.parameters(), before, strict=True))
+    assert run_files.last_checkpoint(tmp_path).name == "checkpoint-2"
+
+
+def test_no_valid_pair_in_any_prompt_leaves_the_reward_model_alone(tmp_path):
+    trainer = small_trainer(tmp_path, arm="cooper", max_steps=2, negative_sources={"assistant": 1})
+    trainer.rewrite = None  # nobody writes negatives
+    before = [p.detach().clone() for p in trainer.reward_model_updater.parameters]
+    with trainer.verifier:
+        trainer.train()
+    after = trainer.reward_model_updater.parameters
+    assert all(torch.equal(p, q) for p, q in zip(after, before, strict=True))
+    assert run_files.read_metrics(tmp_path)[-1]["pairs/yield"] == 0
+
+
+@pytest.mark.parametrize("action", ["log", "stop", "hybrid"])
+def test_what_the_alarm_does(tmp_path, action, monkeypatch, caplog):
+    monkeypatch.setattr("cooper_rl.rl.audit.HackingAlarm.add", lambda self, row: "accuracy/rule" in row)
+    values = {**SMALL, "max_steps": 4, "save_steps": 2, "heldout_steps": 0, "alarm_action": action}
+    words = [word for key, value in values.items() for word in (f"--{key}", json.dumps(value))]
+    words += ["--arm", "static", "--output_dir", str(tmp_path)]
+    recipe = load_recipe("recipes/quickstart.yaml", words)
+    if action == "stop":
+        with pytest.raises(CooperError, match="the hacking alarm stopped the run after step 1"):
+            run_training(recipe)
+        assert run_files.last_checkpoint(tmp_path).name == "checkpoint-1"
+        assert not (tmp_path / "finished.json").exists()
+        run_training({**recipe, "alarm_action": "log"}, resume=True)
+    else:
+        run_training(recipe)
+    assert [row["hacking/alarm"] for row in run_files.read_metrics(tmp_path) if row["step"]] == [1] * 4
+    assert "hacking alarm" in caplog.text and f"action: {action}" in caplog.text
+    rollouts = [json.loads(line) for line in (tmp_path / "rollouts" / "step_000003.jsonl").open()]
+    right = [r for r in rollouts if r["verdict"] == "CORRECT"]
+    assert right and all((r["reward"] == 1.0) == (action == "hybrid") for r in right)
+
+
+def test_sigterm_makes_a_checkpoint_and_resume_goes_on(tmp_path):
+    straight = train(tmp_path / "straight")
+    folder = tmp_path / "stopped"
+    process = subprocess.Popen(command(folder), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 200
+    while not any(row["step"] == 3 for row in run_files.read_metrics(folder)):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=100)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "with a checkpoint; --resume goes on" in errors and not (folder / "finished.json").exists()
+    stopped = int(run_files.last_checkpoint(folder).name.split("-")[1])
+    assert 4 <= stopped < 6 and metrics(folder).keys() == set(range(stopped + 1))
+    found = train(folder, "--resume")
+    assert found.keys() == straight.keys()
+    for step, figures in straight.items():
+        for key in figures.keys() - {"reward_model/rolled_back"}:
+            assert found[step].get(key) == pytest.approx(figures[key], abs=1e-6, nan_ok=True), (step, key)
+
+
+def test_a_full_disk_is_one_line_and_the_checkpoint_before_stays(tmp_path):
+    """A limit on the size of files stands in for the disk: the same error, at the same place."""
+    done = subprocess.run(
+        command(tmp_path, "--arm", "cooper"),
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000)),
+    )
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("cooper: failed: ") and "too large" in last, last
+    assert run_files.last_checkpoint(tmp_path) is None
+    assert [row["step"] for row in run_files.read_metrics(tmp_path)] == [0, 1, 2]
+    assert train(tmp_path, "--resume").keys() == set(range(7))
+
+
+def test_a_folder_that_cannot_be_written_to(tmp_path):
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "file" / "run", "/proc/run"):
+        done = subprocess.run(command(folder), capture_output=True, text=True)
+        assert done.returncode == 2, done.stderr
+        assert done.stderr.strip().splitlines()[-1].startswith(f"cooper: error: {folder}: cannot be written to")
+    if os.geteuid():
+        (tmp_path / "locked").mkdir(mode=0o555)
+        assert subprocess.run(command(tmp_path / "locked"), capture_output=True).returncode == 2
+
+
+@pytest.fixture
+def checkpoints(tmp_path):
+    for step in (2, 4):
+        folder = tmp_path / f"checkpoint-{step}"
+        (folder / "reward_model").mkdir(parents=True)
+        (folder / "model.safetensors").write_bytes(bytes(range(256)) * 9000)
+        (folder / "reward_model" / "model.safetensors").write_bytes(b"0123456789")
+        run_files.complete_checkpoint(folder, step)
+    return tmp_path
+
+
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda c: (c / "model.safetensors").write_bytes(b"short"), "model.safetensors is not what was written"),
+        (lambda c: flip(c / "model.safetensors"), "model.safetensors is not what was written"),
+        (lambda c: flip(c / "reward_model" / "model.safetensors"), "reward_model/model.safetensors is not what was"),
+        (lambda c: (c / "reward_model" / "model.safetensors").unlink(), "reward_model/model.safetensors is missing"),
+        (lambda c: (c / "complete.json").unlink(), "it was not written to its end"),
+        (lambda c: (c / "complete.json").write_text("{"), "complete.json cannot be read"),
+    ],
+)
+def test_a_damaged_checkpoint_is_left_out_for_the_one_before(checkpoints, damage, told, caplog):
+    assert run_files.last_checkpoint(checkpoints).name == "checkpoint-4" and not caplog.text
+    damage(checkpoints / "checkpoint-4")
+    assert run_files.last_checkpoint(checkpoints).name == "checkpoint-2"
+    assert "checkpoint-4 is left out" in caplog.text and told in caplog.text
+    damage(checkpoints / "checkpoint-2")
+    assert run_files.last_checkpoint(checkpoints) is None
+
+
+def test_a_problem_without_a_reference_is_named(tmp_path):
+    (tmp_path / "problems.jsonl").write_text('{"question": "a", "answer": "1"}\n{"question": "b", "answer": " "}\n')
+    with pytest.raises(BadInputError, match=r"problems.jsonl:2.*answer"):
+        from cooper_rl.data import load_problems
+
+        load_problems(str(tmp_path / "problems.jsonl"))
