@@ -10,10 +10,11 @@ from typing import Any
 
 import torch
 from datasets import Dataset
+from safetensors import SafetensorError
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from trl import GRPOTrainer
 
-from cooper_rl.errors import BadInputError
+from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.jsonl import write_atomically
 from cooper_rl.llm import Generator, conversation
 from cooper_rl.records import LabelledCompletion
@@ -127,14 +128,19 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         """The reward model first, then the policy, then the mark that the folder is complete."""
         folder = Path(self.args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}"
-        if self.accelerator.is_main_process and self.args.arm == "cooper":
-            self.reward_model_updater.save(folder / "reward_model")
-            if self.guard:
-                write_atomically(folder / "reward_model" / "guard.json", json.dumps(self.guard.state()) + "\n")
-        super()._save_checkpoint(model, trial)
-        self.accelerator.wait_for_everyone()
-        if self.accelerator.is_main_process:
-            run_files.complete_checkpoint(folder, self.state.global_step)
+        try:
+            if self.accelerator.is_main_process and self.args.arm == "cooper":
+                self.reward_model_updater.save(folder / "reward_model")
+                if self.guard:
+                    write_atomically(folder / "reward_model" / "guard.json", json.dumps(self.guard.state()) + "\n")
+            super()._save_checkpoint(model, trial)
+            self.accelerator.wait_for_everyone()
+            if self.accelerator.is_main_process:
+                run_files.complete_checkpoint(folder, self.state.global_step)
+        except (OSError, SafetensorError, RuntimeError) as error:  # what a full disk looks like to the three writers
+            raise CooperError(
+                f"{folder}: cannot be written ({error}); make room and go on from the checkpoint before with --resume"
+            ) from error
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
         super()._load_optimizer_and_scheduler(checkpoint)
