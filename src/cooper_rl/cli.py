@@ -250,6 +250,31 @@ def eval_rm(
     typer.echo(json.dumps(found) if json_ else "\n".join(as_lines(found)))
 
 
+@app.command("eval", context_settings=WITH_OVERRIDES)
+def evaluate(context: typer.Context, config: Config = None, resume: Resume = False, json_: Json = False) -> None:
+    """Evaluate a model on benchmarks: avg@k, pass@k, majority@k with intervals; samples are kept.
+
+    Example: cooper eval --model HuggingFaceTB/SmolLM2-135M-Instruct --benchmarks gsm8k,svamp --size 200
+    --output runs/eval
+    """
+    import json
+
+    from cooper_rl.evaluation.benchmarks import evaluate_model, table
+    from cooper_rl.evaluation.config import EvalConfig
+    from cooper_rl.recipe import load_recipe
+    from cooper_rl.tables import print_rows
+
+    settings = EvalConfig(**load_recipe(config, context.args, command="eval"))
+    with progress_line("eval") as progress:
+        found = evaluate_model(settings, resume=resume, progress=progress)
+    if json_:
+        for row in found["benchmarks"].values():
+            del row["by_problem"]
+        typer.echo(json.dumps(found))
+    else:
+        print_rows(table(found))
+
+
 @app.command()
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, or a folder of run folders.")],

@@ -17,12 +17,12 @@ from typing import Any
 import yaml
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from cooper_rl.errors import CooperError
 from cooper_rl.monitor.report import write_report
 from cooper_rl.monitor.runs import read_jsonl, read_run
 from cooper_rl.monitor.summary import summarize, table
+from cooper_rl.tables import print_rows
 
 TRAIN_COMMAND = (sys.executable, "-m", "cooper_rl.cli", "train")
 POLL_SECONDS = 0.5
@@ -182,13 +182,9 @@ def print_json(summary: dict[str, Any]) -> None:
 
 def print_table(summary: dict[str, Any], report: Path) -> None:
     """The summary on stdout for people."""
-    header, *rows = table(summary)
-    shown = Table(*header)
-    for row in rows:
-        shown.add_row(*row)
+    print_rows(table(summary))
     base = summary["base"]["true_accuracy"]
-    console = Console(width=None if sys.stdout.isatty() else 160)
-    console.print(shown)
+    console = Console(width=None if sys.stdout.isatty() else 200)
     console.print(f"base policy: true accuracy {base:.3f}" if base is not None else "base policy: not measured")
     console.print(f"report: {report}", highlight=False, soft_wrap=True)
 

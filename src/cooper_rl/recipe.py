@@ -22,10 +22,11 @@ from cooper_rl.errors import BadInputError, MissingFileError
 PACKAGE = Path(__file__).parent
 EMBEDDED = {"policy": PACKAGE / "nano" / "policy", "reward_model": PACKAGE / "nano" / "reward_model"}
 ARMS = ("rule", "static", "cooper", "hybrid")
-CONFIGS = {  # of the commands beside train: class and file
+CONFIGS = {  # of the commands beside train: class, and the files of it and its bases
     "train-rm": ("RewardModelTrainConfig", "verifyrm/config.py"),
     "collect": ("CollectConfig", "annotation/config.py"),
     "annotate": ("AnnotateConfig", "annotation/config.py"),
+    "eval": ("EvalConfig", "evaluation/config.py", "annotation/config.py"),
 }
 SOURCES = ("assistant", "perturb", "mined", "shuffle")
 
@@ -117,8 +118,8 @@ def parse_overrides(arguments: Sequence[str]) -> dict[str, Any]:
 def known_keys(command: str) -> dict[str, str]:
     """The keys that a recipe of this command may have, with their types as written in the source."""
     if command in CONFIGS:
-        name, path = CONFIGS[command]
-        return dict(_class_fields(name, (PACKAGE / path,)))
+        name, *paths = CONFIGS[command]
+        return dict(_class_fields(name, [PACKAGE / path for path in paths]))
     return {field.name: str(field.type) for field in fields(TrainRecipe)} | _trainer_keys()
 
 

@@ -23,11 +23,12 @@ ALLOWED = {
     "evaluation": {"records", "errors", "recipe", "jsonl", "data", "verifiers", "llm", "verifyrm", "annotation"},
     "rl": {"records", "errors", "jsonl", "recipe", "verifiers", "llm", "data", "verifyrm"},
     "monitor": {"records", "errors"},
-    "compare": {"errors", "monitor"},
+    "compare": {"errors", "monitor", "tables"},
+    "tables": set(),
     "doctor": {"recipe"},
     "cli": {
         *("errors", "recipe", "data", "verifiers", "verifyrm", "annotation", "evaluation", "rl", "compare"),
-        *("monitor", "doctor"),
+        *("monitor", "doctor", "tables"),
     },
     "__init__": {"records", "rl", "verifiers", "verifyrm"},
 }

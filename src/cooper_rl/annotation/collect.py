@@ -27,6 +27,7 @@ class Task:
     model: str
     problem: Problem
     sample: int
+    run_seed: int
 
     @property
     def key(self) -> Key:
@@ -37,7 +38,7 @@ class Task:
     @property
     def seed(self) -> int:
         """A number of its own, the same after a restart."""
-        return int.from_bytes(hashlib.sha256(repr(self.key).encode()).digest()[:4], "big") >> 1
+        return int.from_bytes(hashlib.sha256(repr((self.key, self.run_seed)).encode()).digest()[:4], "big") >> 1
 
 
 def collect(
@@ -60,7 +61,7 @@ def collect(
         )
     ]
     done = keys_before(output, config) if output.exists() else set()
-    tasks = [Task(m, p, i) for m in config.models for p in problems for i in range(config.num_generations)]
+    tasks = [Task(m, p, i, config.seed) for m in config.models for p in problems for i in range(config.num_generations)]
     tasks = list({task.key: task for task in tasks}.values())  # a problem that two data sets share is asked once
     waiting = [task for task in tasks if task.key not in done]
     counts = {model: Counter(before=0, collected=0, failed=0) for model in config.models}

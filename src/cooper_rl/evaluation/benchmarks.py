@@ -1,0 +1,191 @@
+"""`cooper eval`: a model's samples on benchmarks, judged by rule; avg@k, pass@k, majority@k with intervals."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cooper_rl.annotation.collect import collect
+from cooper_rl.annotation.config import AskingConfig, CollectConfig
+from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.evaluation.config import EvalConfig
+from cooper_rl.evaluation.samples import interval, majority, paired_test, pass_at_k
+from cooper_rl.jsonl import line_of, records, write_atomically
+from cooper_rl.records import Verdict
+from cooper_rl.verifiers import RuleVerifier
+
+RESULTS = "results.json"
+
+
+def evaluate_model(
+    config: EvalConfig, *, resume: bool = False, progress: Callable[..., object] | None = None
+) -> dict[str, Any]:
+    """Samples what is not sampled yet, judges it and writes `results.json`; returns its content.
+
+    Raises:
+        BadInputError: the folder holds an evaluation and `resume` is not set, or one with other settings.
+        BackendError: the model's server is gone; what was sampled stays.
+    """
+    folder = Path(config.output)
+    if folder.exists() and any(folder.iterdir()) and not resume:
+        raise BadInputError(f"{folder}: it is there already; --resume goes on with it")
+    others = read_results(Path(config.against)) if config.against else None
+    found: dict[str, Any] = {"model": config.model.partition("@")[0], "protocol": protocol(config), "benchmarks": {}}
+    for benchmark in config.benchmarks:
+        scored = scored_samples(config, benchmark, folder, "samples", resume, progress)
+        row = figures(scored, config)
+        if config.greedy:
+            row["greedy"] = figures(scored_samples(config, benchmark, folder, "greedy", resume, progress), config)[
+                "avg"
+            ]
+        if others:
+            row["against"] = against(row, others, benchmark, config)
+        found["benchmarks"][benchmark] = row
+    write_atomically(folder / RESULTS, json.dumps(found, indent=1) + "\n")
+    return found
+
+
+def protocol(config: EvalConfig) -> dict[str, Any]:
+    """What two evaluations must share to be compared."""
+    names = ("split", "size", "dataset_seed", "num_samples", "temperature", "top_p", "max_new_tokens", "system_prompt")
+    return {name: getattr(config, name) for name in (*names, "verifier", "seed")}
+
+
+def scored_samples(
+    config: EvalConfig,
+    benchmark: str,
+    folder: Path,
+    kind: str,
+    resume: bool,
+    progress: Callable[..., object] | None,
+) -> list[dict[str, Any]]:
+    """The completions of one benchmark with verdict and parsed answer, also as `<benchmark>.scored.jsonl`."""
+    name = benchmark.replace("/", "_").replace(":", "_")
+    path = folder / kind / f"{name}.jsonl"
+    greedy = kind == "greedy"
+    asking = {field.name: getattr(config, field.name) for field in fields(AskingConfig)}
+    settings = CollectConfig(
+        models=[config.model],
+        dataset_names=[benchmark],
+        output=str(path),
+        dataset_split=config.split,
+        dataset_size=config.size,
+        dataset_seed=config.dataset_seed,
+        num_generations=1 if greedy else config.num_samples,
+        temperature=0.0 if greedy else config.temperature,
+        top_p=1.0 if greedy else config.top_p,
+        max_new_tokens=config.max_new_tokens,
+        system_prompt=config.system_prompt,
+        seed=config.seed,
+        **asking,
+    )
+    counts = collect(settings, resume=resume, progress=progress)
+    failed = sum(count["failed"] for count in counts.values())
+    if failed:
+        raise BadInputError(f"{path}: {failed} completions are missing, their requests failed; ask again with --resume")
+    with path.open() as lines:
+        samples = [record for _, record in records(lines, str(path))]
+    samples.sort(key=lambda record: record["key"])
+    with RuleVerifier(config.verifier_of(benchmark), workers=config.verifier_workers) as verifier:
+        found = verifier.explain_many([s["reference"] for s in samples], [s["completion"] for s in samples])
+    for sample, verification in zip(samples, found, strict=True):
+        sample["verdict"], sample["parsed_answer"] = verification.verdict.value, verification.parsed_answer
+    write_atomically(path.with_suffix(".scored.jsonl"), "".join(map(line_of, samples)))
+    return samples
+
+
+def figures(scored: Sequence[dict[str, Any]], config: EvalConfig) -> dict[str, Any]:
+    """avg@k, pass@k and majority@k over problems, with 95 % bootstrap intervals."""
+    problems: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for sample in scored:
+        problems[sample["key"][1]].append(sample)
+    right_P_N = np.array([[s["verdict"] == Verdict.CORRECT for s in group] for group in problems.values()])
+    voted_P = np.array(
+        [
+            majority([s["parsed_answer"] for s in g], [s["verdict"] == Verdict.CORRECT for s in g])
+            for g in problems.values()
+        ]
+    )
+    count = right_P_N.shape[1]
+    by_name = {"avg": right_P_N.mean(axis=1)}
+    by_name |= {f"pass@{k}": pass_at_k(right_P_N, k) for k in powers_of_two(count)[1:]}
+    if count > 2:
+        by_name[f"majority@{count}"] = voted_P
+    row: dict[str, Any] = {"problems": len(problems), "samples": count}
+    for name, values_P in by_name.items():
+        low, high = interval(values_P, samples=config.bootstrap_samples, seed=config.seed)
+        row[name] = {"mean": float(values_P.mean()), "low": low, "high": high}
+    share = {v.value.lower(): float(np.mean([s["verdict"] == v for s in scored])) for v in Verdict}
+    row["unparseable"] = share["unparseable"]
+    row["cut_off"] = float(np.mean([s["finish_reason"] == "length" for s in scored]))
+    row["by_problem"] = dict(zip(problems, right_P_N.mean(axis=1).tolist(), strict=True))
+    return row
+
+
+def powers_of_two(most: int) -> list[int]:
+    """1, 2, 4, ... up to `most`."""
+    return [1 << i for i in range(most.bit_length()) if 1 << i <= most]
+
+
+def against(row: dict[str, Any], others: dict[str, Any], benchmark: str, config: EvalConfig) -> dict[str, Any] | None:
+    """The paired test against another model's avg on the same problems; None where it has not that benchmark.
+
+    Raises:
+        BadInputError: the two were not evaluated on the same problems.
+    """
+    theirs = others["benchmarks"].get(benchmark)
+    if theirs is None:
+        return None
+    if theirs["by_problem"].keys() != row["by_problem"].keys():
+        raise BadInputError(
+            f"{config.against}: {benchmark} was evaluated on other problems; use the same size and seed"
+        )
+    pairs = np.array([(value, theirs["by_problem"][key]) for key, value in row["by_problem"].items()])
+    test = paired_test(pairs[:, 0], pairs[:, 1], samples=config.bootstrap_samples, seed=config.seed)
+    return {"model": others["model"], **test}
+
+
+def read_results(folder: Path) -> dict[str, Any]:
+    """What an evaluation wrote.
+
+    Raises:
+        MissingFileError: there is none.
+    """
+    path = folder / RESULTS
+    if not path.is_file():
+        raise MissingFileError(f"{folder}: no evaluation in it ({RESULTS} is missing)")
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def table(found: dict[str, Any]) -> list[list[str]]:
+    """Header and rows for a reader; intervals in brackets, in percent."""
+    names = ["avg", *dict.fromkeys(n for row in found["benchmarks"].values() for n in row if "@" in n)]
+    greedy = any("greedy" in row for row in found["benchmarks"].values())
+    header = ["benchmark", "problems", *(f"avg@{_samples(found)}" if n == "avg" else n for n in names)]
+    rows = [[*header, *(["greedy"] if greedy else []), "unparseable", "cut off", "against"]]
+    for benchmark, row in found["benchmarks"].items():
+        cells = [percent(row[name]) if name in row else "-" for name in names]
+        cells += [percent(row["greedy"]) if "greedy" in row else "-"] if greedy else []
+        test = row.get("against")
+        other = "-"
+        if test:
+            other = f"{100 * test['difference']:+.1f} [{100 * test['low']:+.1f}, {100 * test['high']:+.1f}] p {test['p_value']:.3f}"
+        shares = [f"{100 * row[name]:.1f}" for name in ("unparseable", "cut_off")]
+        rows.append([benchmark, str(row["problems"]), *cells, *shares, other])
+    return rows
+
+
+def _samples(found: dict[str, Any]) -> int:
+    return int(found["protocol"]["num_samples"])
+
+
+def percent(figure: dict[str, float]) -> str:
+    """`41.2 [38.0, 44.3]`."""
+    return f"{100 * figure['mean']:.1f} [{100 * figure['low']:.1f}, {100 * figure['high']:.1f}]"

@@ -1,0 +1,132 @@
+"""`cooper eval`: the figures with hand-computed values, and a whole evaluation on a real HTTP server."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.evaluation.benchmarks import evaluate_model, powers_of_two, table
+from cooper_rl.evaluation.config import EvalConfig
+from cooper_rl.evaluation.samples import interval, majority, paired_test, pass_at_k
+from http_server import said
+
+
+def test_pass_at_k_by_hand():
+    right = np.array([[True, False, False, False], [False] * 4, [True] * 4])
+    assert pass_at_k(right, 1).tolist() == [0.25, 0, 1]
+    assert pass_at_k(right, 2).tolist() == pytest.approx([0.5, 0, 1])  # 1 - C(3,2)/C(4,2) = 1 - 3/6
+    assert pass_at_k(right, 4).tolist() == [1, 0, 1]
+    naive = 1 - (1 - right.mean(axis=1)) ** 2
+    assert naive[0] != pytest.approx(pass_at_k(right, 2)[0])  # the biased estimate is another number
+    with pytest.raises(ValueError, match="pass@5 needs 5"):
+        pass_at_k(right, 5)
+
+
+def test_majority_by_hand():
+    assert majority(["7", "7", "8", None], [True, True, False, False]) == 1.0
+    assert majority(["8", "8", "7", None], [False, False, True, False]) == 0.0
+    assert majority(["7", "8"], [True, False]) == 0.5  # a fair draw
+    assert majority([None, None], [False, False]) == 0.0
+
+
+def test_interval_covers_the_mean_about_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    hits = 0
+    for seed in range(200):
+        low, high = interval((rng.random(60) < 0.3).astype(float), samples=300, seed=seed)
+        hits += low <= 0.3 <= high
+    assert 180 <= hits <= 200
+
+
+def test_a_paired_test_sees_what_an_unpaired_one_would_not():
+    rng = np.random.default_rng(1)
+    theirs = rng.random(100)
+    better = theirs + 0.02
+    found = paired_test(better, theirs, samples=500, seed=0)
+    assert found["difference"] == pytest.approx(0.02) and found["p_value"] < 0.01 and found["low"] > 0
+    same = paired_test(theirs, rng.permutation(theirs), samples=500, seed=0)
+    assert same["p_value"] > 0.05 and same["low"] < 0 < same["high"]
+    with pytest.raises(ValueError, match="paired figures"):
+        paired_test(theirs, theirs[:-1], samples=10, seed=0)
+
+
+def test_powers_of_two():
+    assert powers_of_two(8) == [1, 2, 4, 8] and powers_of_two(6) == [1, 2, 4] and powers_of_two(1) == [1]
+
+
+@pytest.fixture
+def problems(tmp_path):
+    path = tmp_path / "sums.jsonl"
+    rows = [{"question": f"What is {i} + 1?", "answer": str(i + 1)} for i in range(20)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def adder(right_share):
+    """Right on the first problems; each sample of a problem alike, except that every fourth says nothing."""
+
+    def behave(body, count):
+        number = int(re.search(r"is (\d+) \+", body["messages"][-1]["content"])[1])
+        if body["temperature"] and body["seed"] % 4 == 0:
+            return 200, said("I do not know.")
+        return 200, said(f"So it is \\boxed{{{number + 1 if number < right_share * 20 else number + 7}}}")
+
+    return behave
+
+
+def settings(problems, server, folder, **more):
+    given = {"benchmarks": [str(problems)], "num_samples": 4, "retries": 0, "bootstrap_samples": 200, **more}
+    return EvalConfig(model=f"m@{server.url}", output=str(folder), **given)
+
+
+def test_a_model_on_a_file_of_problems(serve, problems, tmp_path):
+    server = serve(adder(0.5))
+    config = settings(problems, server, tmp_path / "a", greedy=True)
+    found = evaluate_model(config)
+    row = found["benchmarks"][str(problems)]
+    assert row["problems"] == 20 and row["samples"] == 4
+    (scored,) = (tmp_path / "a" / "samples").glob("*.scored.jsonl")
+    samples = [json.loads(line) for line in scored.open()]
+    assert len(samples) == 80 and {s["verdict"] for s in samples} == {"CORRECT", "INCORRECT", "UNPARSEABLE"}
+    assert row["greedy"]["mean"] == 0.5 and row["pass@4"]["mean"] == pytest.approx(0.5, abs=0.05)
+    assert row["avg"]["mean"] < row["pass@2"]["mean"] <= row["pass@4"]["mean"]
+    assert row["majority@4"]["mean"] == pytest.approx(0.5, abs=0.05)
+    assert row["avg"]["low"] < row["avg"]["mean"] < row["avg"]["high"]
+    assert 0 < row["unparseable"] < 1 and row["cut_off"] == 0
+    asked = len(server.requests)
+    assert asked == 20 * 4 + 20
+    system = server.requests[0][1]["messages"][0]
+    assert system["role"] == "system" and "\\boxed{}" in system["content"]
+    with pytest.raises(BadInputError, match="--resume goes on"):
+        evaluate_model(config)
+    assert evaluate_model(config, resume=True) == found and len(server.requests) == asked
+    assert json.loads((tmp_path / "a" / "results.json").read_text()) == found
+
+
+def test_two_models_are_compared_problem_by_problem(serve, problems, tmp_path):
+    evaluate_model(settings(problems, serve(adder(0.2)), tmp_path / "weak"))
+    strong = settings(problems, serve(adder(0.9)), tmp_path / "strong", against=str(tmp_path / "weak"))
+    found = evaluate_model(strong)
+    test = found["benchmarks"][str(problems)]["against"]
+    assert test["difference"] > 0.3 and test["low"] > 0 and test["p_value"] < 0.05
+    header, cells = table(found)
+    assert header[:3] == ["benchmark", "problems", "avg@4"] and cells[-1].startswith("+")
+    fewer = settings(problems, serve(adder(0.9)), tmp_path / "fewer", size=10, against=str(tmp_path / "weak"))
+    with pytest.raises(BadInputError, match="evaluated on other problems"):
+        evaluate_model(fewer)
+    with pytest.raises(MissingFileError, match="no evaluation in it"):
+        evaluate_model(settings(problems, serve(adder(1)), tmp_path / "x", against=str(tmp_path / "nowhere")))
+
+
+def test_who_judges_what():
+    config = EvalConfig(model="m", output="o")
+    assert config.benchmarks[:2] == ["gsm8k", "svamp"]
+    assert [config.verifier_of(b) for b in ("gsm8k", "aqua", "reasoning_gym:gcd")] == [
+        "math",
+        "choice",
+        "reasoning_gym:gcd",
+    ]
+    with pytest.raises(BadInputError, match="eval: model is not set"):
+        EvalConfig(output="o")
