@@ -41,9 +41,8 @@ def evaluate_model(
         scored = scored_samples(config, benchmark, folder, "samples", resume, progress)
         row = figures(scored, config)
         if config.greedy:
-            row["greedy"] = figures(scored_samples(config, benchmark, folder, "greedy", resume, progress), config)[
-                "avg"
-            ]
+            greedy = scored_samples(config, benchmark, folder, "greedy", resume, progress)
+            row["greedy"] = figures(greedy, config)["avg"]
         if others:
             row["against"] = against(row, others, benchmark, config)
         found["benchmarks"][benchmark] = row
@@ -106,12 +105,8 @@ def figures(scored: Sequence[dict[str, Any]], config: EvalConfig) -> dict[str, A
     for sample in scored:
         problems[sample["key"][1]].append(sample)
     right_P_N = np.array([[s["verdict"] == Verdict.CORRECT for s in group] for group in problems.values()])
-    voted_P = np.array(
-        [
-            majority([s["parsed_answer"] for s in g], [s["verdict"] == Verdict.CORRECT for s in g])
-            for g in problems.values()
-        ]
-    )
+    answers = ([s["parsed_answer"] for s in group] for group in problems.values())
+    voted_P = np.array([majority(*each) for each in zip(answers, right_P_N, strict=True)])
     count = right_P_N.shape[1]
     by_name = {"avg": right_P_N.mean(axis=1)}
     by_name |= {f"pass@{k}": pass_at_k(right_P_N, k) for k in powers_of_two(count)[1:]}
@@ -143,9 +138,7 @@ def against(row: dict[str, Any], others: dict[str, Any], benchmark: str, config:
     if theirs is None:
         return None
     if theirs["by_problem"].keys() != row["by_problem"].keys():
-        raise BadInputError(
-            f"{config.against}: {benchmark} was evaluated on other problems; use the same size and seed"
-        )
+        raise BadInputError(f"{config.against}: {benchmark} was evaluated on other problems; use the same size, seed")
     pairs = np.array([(value, theirs["by_problem"][key]) for key, value in row["by_problem"].items()])
     test = paired_test(pairs[:, 0], pairs[:, 1], samples=config.bootstrap_samples, seed=config.seed)
     return {"model": others["model"], **test}
@@ -176,7 +169,8 @@ def table(found: dict[str, Any]) -> list[list[str]]:
         test = row.get("against")
         other = "-"
         if test:
-            other = f"{100 * test['difference']:+.1f} [{100 * test['low']:+.1f}, {100 * test['high']:+.1f}] p {test['p_value']:.3f}"
+            low, high = (f"{100 * test[name]:+.1f}" for name in ("low", "high"))
+            other = f"{100 * test['difference']:+.1f} [{low}, {high}] p {test['p_value']:.3f}"
         shares = [f"{100 * row[name]:.1f}" for name in ("unparseable", "cut_off")]
         rows.append([benchmark, str(row["problems"]), *cells, *shares, other])
     return rows
