@@ -292,6 +292,22 @@ def report(
 
 
 @app.command()
+def monitor(
+    run: Annotated[Path, typer.Argument(help="A run folder, of a running job or a finished one.")],
+    port: Annotated[int, typer.Option(help="0: any free one.")] = 8765,
+) -> None:
+    """Follow a run on a live page, on this machine's loopback address alone.
+
+    Example: cooper monitor runs/train
+    """
+    from cooper_rl.monitor.live import Monitor
+
+    with Monitor(run, port) as server:
+        typer.echo(f"{server.url} (end with Ctrl-C)")
+        server.serve_forever()
+
+
+@app.command()
 def doctor(json_: Json = False) -> None:
     """What this machine has: versions, devices, data, and what will not work and why.
 

@@ -21,7 +21,7 @@ HOSTILE = [
 ALLOWED = {
     *("html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "h3", "p", "div", "span", "i"),
     *("table", "thead", "tbody", "tr", "th", "td", "details", "summary", "pre"),
-    *("svg", "line", "text", "polygon", "polyline"),
+    *("svg", "line", "text", "polygon", "polyline", "circle", "label", "input"),
 }
 
 

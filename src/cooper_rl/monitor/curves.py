@@ -34,8 +34,18 @@ def smooth(line: Line, most: int = 40) -> Line:
     return [(block[-1][0], mean(block, 1), mean(block, 2), mean(block, 3)) for block in blocks]
 
 
-def figure(lines: Mapping[str, Line], *, share: bool = False) -> str:
-    """An SVG with a line and a band for each named arm; a note where nothing was measured. A share's axis is 0 to 1."""
+def figure(
+    lines: Mapping[str, Line],
+    *,
+    share: bool = False,
+    marks: Sequence[tuple[int, str]] = (),
+    colours: Mapping[str, str] = COLOURS,
+) -> str:
+    """An SVG with a line and a band for each name; a note where nothing was measured. A share's axis is 0 to 1.
+
+    Args:
+        marks: (step, name) of dashed vertical lines.
+    """
     drawn = {name: smooth(line) for name, line in lines.items() if line}
     if not drawn:
         return '<p class="muted">not measured in these runs</p>'
@@ -64,10 +74,44 @@ def figure(lines: Mapping[str, Line], *, share: bool = False) -> str:
             parts.append(f'<text x="{x(value):.1f}" y="{HEIGHT - 12}" text-anchor="middle">{value:g}</text>')
     parts.append(f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 1}" text-anchor="end">step</text>')
     for name, line in drawn.items():
-        colour = COLOURS.get(name, "#888")
+        colour = colours.get(name, "#888")
         upper = [f"{x(s):.1f},{y(high):.1f}" for s, _, _, high in line]
         lower = [f"{x(s):.1f},{y(low):.1f}" for s, _, low, _ in reversed(line)]
         mean = " ".join(f"{x(s):.1f},{y(value):.1f}" for s, value, _, _ in line)
         parts.append(f'<polygon points="{" ".join(upper + lower)}" fill="{colour}" opacity="0.15"/>')
         parts.append(f'<polyline points="{mean}" fill="none" stroke="{colour}" stroke-width="2"/>')
+    for step, name in marks:
+        if step <= right:
+            at = f'x1="{x(step):.1f}" x2="{x(step):.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"'
+            parts.append(f'<line {at} stroke="{colours.get(name, "#888")}" stroke-dasharray="4 3"/>')
+    return "".join(parts) + "</svg>"
+
+
+def trajectories(paths: Sequence[tuple[str, Sequence[tuple[float, float]]]], across: str, up: str) -> str:
+    """An SVG of paths in the unit square, (arm, points) each, a ring at each first point."""
+    if not any(points for _, points in paths):
+        return '<p class="muted">not measured in these runs</p>'
+
+    def x(value: float) -> float:
+        return LEFT + value * (WIDTH - LEFT - RIGHT)
+
+    def y(value: float) -> float:
+        return HEIGHT - BOTTOM - value * (HEIGHT - TOP - BOTTOM)
+
+    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">']
+    for value in ticks(0.0, 1.0):
+        ends = f'x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(value):.1f}" y2="{y(value):.1f}"'
+        parts.append(f'<line class="gridline" {ends}/>')
+        parts.append(f'<text x="{LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{value:g}</text>')
+        parts.append(f'<text x="{x(value):.1f}" y="{HEIGHT - 14}" text-anchor="middle">{value:g}</text>')
+    parts.append(f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 1}" text-anchor="end">{across}; upward: {up}</text>')
+    for arm, points in paths:
+        if points:
+            colour = COLOURS.get(arm, "#888")
+            places = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in points)
+            parts.append(
+                f'<polyline points="{places}" fill="none" stroke="{colour}" stroke-width="1.6" opacity="0.8"/>'
+            )
+            a, b = points[0]
+            parts.append(f'<circle cx="{x(a):.1f}" cy="{y(b):.1f}" r="4" fill="none" stroke="{colour}"/>')
     return "".join(parts) + "</svg>"

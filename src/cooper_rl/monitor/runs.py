@@ -34,8 +34,13 @@ class Run:
         """(step, value) of a metric where it was measured."""
         return [(int(row["step"]), float(row[key])) for row in self.metrics if row.get(key) is not None]
 
+    @property
+    def alarm_step(self) -> int | None:
+        """The first step at which the hacking alarm rang."""
+        return next((int(row["step"]) for row in self.metrics if row.get("hacking/alarm")), None)
+
     def steps_of(self, kind: str) -> list[Path]:
-        """The step files of `rollouts` or `pairs`, in order."""
+        """The step files of `rollouts`, `pairs` or `rolled_back`, in order."""
         return sorted((self.path / kind).glob("step_*.jsonl"))
 
 
