@@ -37,6 +37,10 @@ class TrainRecipe:
 
     model_name_or_path: str = "nano"
     reward_model_name_or_path: str | None = None
+    lora_rank: int = 0  # of the policy's adapters; 0: all weights are trained
+    lora_alpha: int = 0  # 0: twice the rank
+    reward_model_lora_rank: int = 0
+    reward_model_lora_alpha: int = 0
     dataset_name: str = "nano"
     dataset_split: str = "train"
     dataset_size: int | None = None
@@ -48,6 +52,7 @@ class TrainRecipe:
     heldout_triples_size: int = 1000
     rehearsal_triples: str | None = None
     anchor_triples: str | None = None
+    anchor_triples_size: int = 1000
     assistant_base_url: str | None = None
     assistant_model: str | None = None
     assistant_concurrency: int = 64

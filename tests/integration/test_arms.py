@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -23,15 +24,20 @@ SMALL = {
     "heldout_dataset_size": 16,
     "heldout_triples_size": 40,
     "heldout_steps": STEPS,
+    "anchor_triples_size": 20,
+    "guard_probes": 1,
+    "guard_sample": 8,
     "max_completion_length": 40,
     "reward_threshold": None,
 }
 
 
+def words_of(settings):
+    return [w for k, v in settings.items() for w in (f"--{k}", json.dumps(v) if v is not None else "null")]
+
+
 def train(folder, arm, **settings):
-    words = [
-        w for k, v in {**SMALL, **settings}.items() for w in (f"--{k}", json.dumps(v) if v is not None else "null")
-    ]
+    words = words_of({**SMALL, **settings})
     recipe = load_recipe("recipes/quickstart.yaml", [*words, "--arm", arm, "--output_dir", str(folder)])
     run_training(recipe)
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
@@ -136,3 +142,29 @@ def test_two_ranks_are_one_run(tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     rows = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").open()]
     assert [row["step"] for row in rows] == [0, 1, 2]
+
+
+def test_adapters_alone_are_trained_and_kept(tmp_path):
+    """LoRA on policy and reward model: small checkpoints, a resumed run is the straight one, both load again."""
+    from cooper_rl.verifyrm import VerifyRM
+
+    settings = {"lora_rank": 4, "reward_model_lora_rank": 2, "max_steps": 4, "save_steps": 2, "heldout_steps": 2}
+    rows = train(tmp_path / "straight", "cooper", **settings)
+    assert rows[4]["reward_model/loss"] is not None and rows[4]["grad_norm"] > 0
+    folder = tmp_path / "straight" / "checkpoint-4"
+    for part in (folder, folder / "reward_model" / "adapters"):
+        assert (part / "adapter_model.safetensors").is_file() and not list(folder.rglob("model.safetensors"))
+        assert (part / "adapter_model.safetensors").stat().st_size < 0.3 * 3_929_120
+    adapters = load_file(folder / "adapter_model.safetensors")
+    assert any(value.abs().sum() > 0 for key, value in adapters.items() if "lora_B" in key)
+    shutil.copytree(tmp_path / "straight", tmp_path / "again")
+    shutil.rmtree(tmp_path / "again" / "checkpoint-4")
+    words = words_of({**SMALL, **settings})
+    again = ["--arm", "cooper", "--output_dir", str(tmp_path / "again")]
+    run_training(load_recipe("recipes/quickstart.yaml", [*words, *again]), resume=True)
+    for name in ("adapter_model.safetensors", "reward_model/adapters/adapter_model.safetensors"):
+        ours, theirs = (load_file(tmp_path / run / "checkpoint-4" / name) for run in ("again", "straight"))
+        assert ours.keys() == theirs.keys() and all(torch.equal(ours[key], theirs[key]) for key in theirs)
+    loaded = VerifyRM.from_pretrained(folder / "reward_model")
+    assert "score.weight" in loaded.model.state_dict() and not any("lora" in key for key in loaded.model.state_dict())
+    assert 0 <= float(loaded.score(["What is 2 + 2?"], ["4"], ["It is 4."])) <= 1

@@ -27,6 +27,10 @@ def command(folder, *extra):
         "heldout_dataset_size": 16,
         "heldout_triples_size": 40,
         "heldout_steps": 2,
+        "anchor_triples_size": 20,
+        "guard_probes": 1,
+        "guard_sample": 8,
+        "guard_steps": 2,
         "max_completion_length": 40,
     }
     words = [word for key, value in settings.items() for word in (f"--{key}", str(value))]

@@ -11,7 +11,6 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import get_scheduler
 
-from cooper_rl.errors import BadInputError
 from cooper_rl.records import ContrastivePair, LabelledCompletion
 from cooper_rl.rl.config import CooperConfig
 from cooper_rl.verifyrm import VerifyRM
@@ -163,11 +162,7 @@ class RewardModelUpdater:
         Raises:
             BadInputError: the checkpoint is of another model.
         """
-        weights = load_file(folder / "model.safetensors")
-        own = self.reward_model.model.state_dict()
-        if {k: v.shape for k, v in weights.items()} != {k: own[k].shape for k in weights if k in own}:
-            raise BadInputError(f"{folder}: the checkpoint is of another reward model; start in a new output_dir")
-        self.reward_model.model.load_state_dict(weights)
+        self.reward_model.load_weights(folder)
         self._load_optimizer_tensors(load_file(folder / "optimizer.safetensors"))
         self.scheduler.load_state_dict(json.loads((folder / "scheduler.json").read_text()))
         for group, learning_rate in zip(self.optimizer.param_groups, self.scheduler.get_last_lr(), strict=True):

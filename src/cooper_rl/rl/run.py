@@ -82,12 +82,14 @@ def build_trainer(settings: TrainRecipe, config: CooperConfig) -> CooperTrainer:
     if config.arm != "rule":
         assert settings.reward_model_name_or_path
         reward_model = VerifyRM.from_pretrained(resolve_model(settings.reward_model_name_or_path, "reward_model"))
+        if settings.reward_model_lora_rank and config.arm == "cooper":
+            reward_model.add_adapters(settings.reward_model_lora_rank, settings.reward_model_lora_alpha)
     rehearsal = []
     if settings.rehearsal_triples and config.arm == "cooper":
         rehearsal = read_triples(resolve_triples(settings.rehearsal_triples, "train"))
     anchors = []
     if settings.anchor_triples and config.arm == "cooper":
-        anchors = read_triples(resolve_triples(settings.anchor_triples, "anchors"))
+        anchors = read_triples(resolve_triples(settings.anchor_triples, "anchors"))[: settings.anchor_triples_size]
     assistant = None
     if settings.assistant_base_url:
         assistant = OpenAIServer(
@@ -106,6 +108,27 @@ def build_trainer(settings: TrainRecipe, config: CooperConfig) -> CooperTrainer:
         heldout=build_heldout(settings, config),
         rehearsal=rehearsal,
         anchors=anchors,
+        peft_config=policy_adapters(settings),
+    )
+
+
+def policy_adapters(settings: TrainRecipe) -> Any:
+    """peft's settings of the policy's adapters, or None.
+
+    Raises:
+        BadInputError: peft is not installed.
+    """
+    if not settings.lora_rank:
+        return None
+    try:
+        from peft import LoraConfig, TaskType
+    except ImportError as error:
+        raise BadInputError("lora_rank needs peft: pip install 'cooper-rl[peft]'") from error
+    return LoraConfig(
+        task_type=TaskType.CAUSAL_LM,
+        r=settings.lora_rank,
+        lora_alpha=settings.lora_alpha or 2 * settings.lora_rank,
+        target_modules="all-linear",
     )
 
 

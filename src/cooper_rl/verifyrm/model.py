@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
@@ -17,6 +18,7 @@ from cooper_rl.verifyrm import scoring
 from cooper_rl.verifyrm.template import TEMPLATE_VERSION, encode
 
 SETTINGS_FILE = "verifyrm.json"
+ADAPTERS = "adapters"  # a folder of their own: beside a policy's, the trainer would take them for the policy's
 
 
 @dataclass(frozen=True)
@@ -36,15 +38,18 @@ class VerifyRM:
         self.model = model.float()
         self.tokenizer = tokenizer
         self.settings = settings or VerifyRMSettings()
+        self.adapters: Any = None  # a PeftModel around `model`, where low-rank adapters are what is trained
 
     @classmethod
     def from_pretrained(cls, path: str | Path, *, device: torch.device | str | None = None) -> VerifyRM:
-        """Loads a VerifyRM from a local folder or a hub id; safetensors only.
+        """Loads a VerifyRM from a local folder or a hub id; safetensors only. Adapters are merged into their base.
 
         Raises:
             MissingFileError: the path looks local and is not there.
             BadInputError: pickled weights, or a model that is not a one-label classifier.
         """
+        if (Path(path) / ADAPTERS).is_dir():
+            return cls._from_adapters(Path(path), device)
         check_weights(path)
         config = AutoConfig.from_pretrained(path)
         if config.num_labels != 1 or not any("SequenceClassification" in a for a in config.architectures or []):
@@ -52,10 +57,19 @@ class VerifyRM:
                 f"{path}: not a VerifyRM (a sequence classifier with one label): make one with `cooper train-rm`"
             )
         model = AutoModelForSequenceClassification.from_pretrained(path, use_safetensors=True, dtype=torch.float32)
-        settings = VerifyRMSettings()
-        if (Path(path) / SETTINGS_FILE).is_file():
-            settings = VerifyRMSettings(**json.loads((Path(path) / SETTINGS_FILE).read_text()))
-        return cls(model.to(device or "cpu").eval(), _tokenizer(path), settings)
+        return cls(model.to(device or "cpu").eval(), _tokenizer(path), _settings(path))
+
+    @classmethod
+    def _from_adapters(cls, path: Path, device: torch.device | str | None) -> VerifyRM:
+        from peft import PeftModel
+
+        written = json.loads((path / ADAPTERS / "adapter_config.json").read_text())
+        found = cls.from_pretrained(written["base_model_name_or_path"], device=device)
+        found.adapters = PeftModel.from_pretrained(found.model, path / ADAPTERS)  # type: ignore[arg-type]
+        found.merge_adapters()
+        found.model.eval()
+        found.settings = _settings(path)
+        return found
 
     @classmethod
     def from_backbone(cls, path: str | Path, *, settings: VerifyRMSettings | None = None, seed: int = 0) -> VerifyRM:
@@ -70,6 +84,29 @@ class VerifyRM:
         with torch.no_grad():
             model.score.weight.copy_(torch.randn(model.score.weight.shape, generator=generator) * 0.02)
         return cls(model, tokenizer, settings)
+
+    def add_adapters(self, rank: int, alpha: int = 0) -> None:
+        """Freezes the weights and adds low-rank adapters to every linear layer, in place; the head is trained whole.
+
+        Args:
+            alpha: the adapters' scale; 0: twice the rank.
+
+        Raises:
+            BadInputError: peft is not installed.
+        """
+        try:
+            from peft import LoraConfig, TaskType, get_peft_model
+        except ImportError as error:
+            raise BadInputError("low-rank adapters need peft: pip install 'cooper-rl[peft]'") from error
+        settings = LoraConfig(
+            task_type=TaskType.SEQ_CLS, r=rank, lora_alpha=alpha or 2 * rank, target_modules="all-linear"
+        )
+        self.adapters = get_peft_model(self.model, settings)  # type: ignore[arg-type]
+
+    def merge_adapters(self) -> None:
+        """Makes the adapters part of the weights: a plain model again."""
+        if self.adapters is not None:
+            self.model, self.adapters = self.adapters.merge_and_unload(), None
 
     def encode(
         self, questions: Sequence[str], references: Sequence[str], completions: Sequence[str]
@@ -128,11 +165,42 @@ class VerifyRM:
         return torch.sigmoid(logits_B / self.settings.temperature)
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Writes model.safetensors (keys `model.*`, `score.weight`), the tokenizer and the template's settings."""
+        """Writes model.safetensors (keys `model.*`, `score.weight`), the tokenizer and the template's settings.
+
+        Of a model with adapters these alone are written, as adapters/adapter_model.safetensors.
+        """
         Path(folder).mkdir(parents=True, exist_ok=True)
-        self.model.save_pretrained(folder)
+        if self.adapters is None:
+            self.model.save_pretrained(folder)
+        else:
+            self.adapters.save_pretrained(Path(folder) / ADAPTERS)
         self.tokenizer.save_pretrained(folder)
         (Path(folder) / SETTINGS_FILE).write_text(json.dumps(asdict(self.settings), indent=2) + "\n")
+
+    def load_weights(self, folder: str | Path) -> None:
+        """Restores what `save_pretrained` wrote, into the model that is there, with or without adapters.
+
+        Raises:
+            BadInputError: the folder is of another model.
+        """
+        name = "model.safetensors" if self.adapters is None else f"{ADAPTERS}/adapter_model.safetensors"
+        if not (Path(folder) / name).is_file():
+            raise BadInputError(f"{folder}: {name} is missing; the checkpoint is of another reward model")
+        weights = load_file(Path(folder) / name)
+        if self.adapters is not None:
+            from peft import set_peft_model_state_dict
+
+            set_peft_model_state_dict(self.adapters, weights)
+            return
+        own = self.model.state_dict()
+        if {k: v.shape for k, v in weights.items()} != {k: own[k].shape for k in weights if k in own}:
+            raise BadInputError(f"{folder}: the checkpoint is of another reward model; start in a new output_dir")
+        self.model.load_state_dict(weights)
+
+
+def _settings(path: str | Path) -> VerifyRMSettings:
+    file = Path(path) / SETTINGS_FILE
+    return VerifyRMSettings(**json.loads(file.read_text())) if file.is_file() else VerifyRMSettings()
 
 
 def check_weights(path: str | Path) -> None:

@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from transformers import AutoConfig
@@ -56,11 +55,11 @@ def train_reward_model(
     folder.mkdir(parents=True, exist_ok=True)
     if not checkpoint:
         (folder / "metrics.jsonl").unlink(missing_ok=True)
-    adapter = with_lora(reward_model, config) if config.lora_rank else None
+    if config.lora_rank:
+        reward_model.add_adapters(config.lora_rank, config.lora_alpha)
     trainer = RewardModelTrainer(reward_model, train, heldout, config, progress)
     trainer.train(resume_from_checkpoint=checkpoint)
-    if adapter is not None:
-        reward_model.model = adapter.merge_and_unload()
+    reward_model.merge_adapters()
     reward_model.model.eval()
     if config.calibrate and heldout:
         temperature = fitted_temperature(reward_model, heldout)
@@ -87,25 +86,6 @@ def save(
     (folder / "recipe.json").write_text(
         json.dumps({"recipe": recipe, "sha256": digest, "figures": figures}, indent=2) + "\n"
     )
-
-
-def with_lora(reward_model: VerifyRM, config: RewardModelTrainConfig) -> Any:
-    """Low-rank adapters in every linear layer, and a head that is trained whole; in place.
-
-    Raises:
-        BadInputError: peft is not installed.
-    """
-    try:
-        from peft import LoraConfig, TaskType, get_peft_model
-    except ImportError as error:
-        raise BadInputError("train-rm: lora_rank needs peft: pip install 'cooper-rl[peft]'") from error
-    settings = LoraConfig(
-        task_type=TaskType.SEQ_CLS,
-        r=config.lora_rank,
-        lora_alpha=config.lora_alpha or 2 * config.lora_rank,
-        target_modules="all-linear",
-    )
-    return get_peft_model(reward_model.model, settings)  # type: ignore[arg-type]
 
 
 def fitted_temperature(reward_model: VerifyRM, heldout: Sequence[LabelledCompletion]) -> float:
