@@ -307,15 +307,18 @@ def monitor(
         server.serve_forever()
 
 
-@app.command()
-def doctor(json_: Json = False) -> None:
-    """What this machine has: versions, devices, data, and what will not work and why.
+@app.command(context_settings=WITH_OVERRIDES)
+def doctor(context: typer.Context, config: Config = None, json_: Json = False) -> None:
+    """What this machine has: versions, devices, data, and what will not work and why. With --config: the memory that a
+    run of the recipe needs on each device, by part, and whether it fits.
 
-    Example: cooper doctor
+    Example: cooper doctor --config recipes/quickstart.yaml
     """
     from cooper_rl.doctor import print_findings
+    from cooper_rl.recipe import load_recipe
 
-    raise typer.Exit(print_findings(as_json=json_))
+    recipe = load_recipe(config, context.args) if config else None
+    raise typer.Exit(print_findings(recipe, as_json=json_))
 
 
 def check_before_training(recipe: dict[str, Any], *, resume: bool = False) -> None:

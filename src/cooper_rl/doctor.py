@@ -8,10 +8,11 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from cooper_rl.recipe import EMBEDDED
 
@@ -100,12 +101,29 @@ def data() -> Iterator[Finding]:
     yield Finding("ok", "hub", "offline (HF_HUB_OFFLINE=1)" if offline else "asked where a name is not local")
 
 
-def print_findings(*, as_json: bool) -> int:
-    """Writes the findings to stdout; returns the exit code, 1 if something needed is broken."""
-    findings = list(examine())
+def memory(recipe: Mapping[str, Any]) -> Iterator[Finding]:
+    """What a run of this recipe needs of a device, and whether it is there."""
+    from cooper_rl.memory import available, estimate, total
+
+    parts = estimate(recipe)
+    for name, size in parts.items():
+        yield Finding("ok", name, f"{size:8.2f} GiB")
+    device, there = available()
+    peak = total(parts)
+    fits = peak < 0.95 * there
+    way_out = "" if fits else "; try a smaller per_device_train_batch_size, lora_rank, or recipes/accelerate/fsdp2.yaml"
+    what = "fits into" if fits else "does not fit into"
+    yield Finding(
+        "ok" if fits else "fail", "at the peak", f"{peak:8.2f} GiB: {what} {there:.0f} GiB of {device}{way_out}"
+    )
+
+
+def print_findings(recipe: Mapping[str, Any] | None = None, *, as_json: bool) -> int:
+    """Writes the findings to stdout, of a recipe's memory if one is given; returns the exit code, 1 where one fails."""
+    findings = list(examine() if recipe is None else memory(recipe))
     if as_json:
         sys.stdout.write(json.dumps([asdict(finding) for finding in findings], indent=2) + "\n")
     else:
         for finding in findings:
-            sys.stdout.write(f"{finding.state:<5} {finding.what:<22} {finding.detail}\n")
+            sys.stdout.write(f"{finding.state:<5} {finding.what:<36} {finding.detail}\n")
     return int(any(finding.state == "fail" for finding in findings))

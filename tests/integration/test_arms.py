@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -94,6 +96,17 @@ def test_measurements_are_there(runs):
             }
             wanted |= {"pairs/yield", "pairs/negative_reject_rate", "pairs/mined", "time/pairs_seconds"}
         assert wanted <= rows[STEPS].keys()
+
+
+def test_every_metric_is_documented_and_every_documented_one_exists(runs):
+    text = Path("docs/metrics.md").read_text()
+    documented = set(re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE))
+    written = {name for arm in ("static", "cooper") for row in runs[arm][1].values() for name in row} - {"step"}
+    assert written <= documented
+    conditional = {"pairs/assistant_failure_rate", "pairs/assistant_paused", "time/assistant_wait_seconds"}
+    assert documented - written == conditional
+    code = (Path("src/cooper_rl/rl") / "assistant.py").read_text()
+    assert all(name in code for name in conditional)
 
 
 def test_every_recorded_negative_is_wrong_by_the_rule(runs):

@@ -43,6 +43,14 @@ def test_annotation_recipes(name):
     assert Path(made.output).parent == Path("runs/verifyrm")
 
 
+@pytest.mark.parametrize("path", sorted((RECIPES[0].parent / "accelerate").glob("*.yaml")), ids=lambda p: p.stem)
+def test_accelerate_recipes(path):
+    from accelerate.commands.config.config_args import load_config_from_file
+
+    config = load_config_from_file(str(path))
+    assert config.num_processes == 8 and config.mixed_precision == "bf16"
+
+
 def test_nano_policy_recipe():
     import yaml
 

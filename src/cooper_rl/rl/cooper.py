@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import logging
 import random
+import resource
 import time
 from collections import Counter
 from dataclasses import replace
@@ -91,6 +92,13 @@ def guard_stage(trainer: CooperTrainer, *, whole: bool) -> dict[str, float]:
     return metrics
 
 
+def peak_bytes(device: torch.device) -> int:
+    """The most memory so far: of the accelerator, or of this process on a CPU."""
+    if device.type == "cuda":
+        return int(torch.cuda.max_memory_allocated(device))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
 class CooperCallback(TrainerCallback):  # type: ignore[misc]
     """Runs the audit, stage 2 and the held-out measurements between the policy's step and its log line."""
 
@@ -101,8 +109,10 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         trainer = self.trainer
-        if state.global_step == 0 and trainer.heldout and trainer.accelerator.is_main_process:
-            run_files.append_metrics(args.output_dir, 0, trainer.measure())
+        if state.global_step == 0 and trainer.heldout:
+            before = trainer.measure()
+            if trainer.accelerator.is_main_process:
+                run_files.append_metrics(args.output_dir, 0, before)
         if state.global_step == 0 and trainer.guard:
             trainer.guard.begin()
         for row in run_files.read_metrics(args.output_dir):  # of the steps before, where a run goes on
@@ -114,9 +124,13 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """A policy gradient that is not finite is dropped before the optimiser sees it."""
-        parameters = [p for p in self.trainer.model.parameters() if p.grad is not None]
-        finite = torch.stack([torch.isfinite(p.grad).all().to(self.trainer.accelerator.device) for p in parameters])
-        dropped = self.trainer.accelerator.reduce((~finite.all()).float(), "sum").item() > 0
+        device = self.trainer.accelerator.device
+        parameters = [p for p in self.trainer.model.parameters() if p.grad is not None]  # none below DeepSpeed
+        spoiled = torch.zeros((), device=device)
+        for parameter in parameters:
+            grad = parameter.grad.to_local() if hasattr(parameter.grad, "to_local") else parameter.grad
+            spoiled += (~torch.isfinite(grad).all()).to(device)
+        dropped = self.trainer.accelerator.reduce(spoiled, "sum").item() > 0
         if dropped:
             for parameter in parameters:
                 parameter.grad = None
@@ -160,6 +174,7 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
         )
         if trainer.heldout and due:
             metrics.update(trainer.measure())
+        metrics["memory/peak_gigabytes"] = peak_bytes(trainer.accelerator.device) / 1e9
         trainer.add_metrics(metrics)
 
     def sound_alarm(self, metrics: dict[str, float]) -> bool:

@@ -13,6 +13,7 @@ from datasets import Dataset
 from safetensors import SafetensorError
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from trl import GRPOTrainer
+from trl.models import unwrap_model_for_generation
 
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.jsonl import write_atomically
@@ -98,8 +99,8 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
     def measure(self) -> dict[str, float]:
         """The held-out measurements now."""
         assert self.heldout is not None
-        policy = self.accelerator.unwrap_model(self.model)
-        return self.heldout.measure(policy, self.processing_class, self.reward_model, self.verifier)
+        with unwrap_model_for_generation(self.model_wrapped, self.accelerator) as policy:  # gathers a sharded one
+            return self.heldout.measure(policy, self.processing_class, self.reward_model, self.verifier)
 
     def stop_asked(self) -> bool:
         """Whether a signal on any rank, or the alarm, asks for a checkpoint and the end."""
