@@ -15,17 +15,12 @@ from __future__ import annotations
 
 import logging
 import random
-import resource
 import time
-from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import torch
 from accelerate.utils import gather_object
-from transformers import TrainerCallback
 
-from cooper_rl.errors import CooperError
 from cooper_rl.records import Rollout
 from cooper_rl.rl import run_files
 from cooper_rl.rl.audit import rollout_metrics
@@ -44,6 +39,21 @@ def all_rollouts(trainer: CooperTrainer) -> tuple[list[Rollout], dict[int, str]]
     everyone = gather_object(list(zip(reward.rollouts, reward.worked_solutions, strict=True)))
     rollouts = [replace(rollout, group=i // size) for i, (rollout, _) in enumerate(everyone)]
     return rollouts, {i // size: text for i, (_, text) in enumerate(everyone) if text}
+
+
+def after_policy_step(trainer: CooperTrainer) -> dict[str, float]:
+    """What follows TRL's step on a fresh generation batch: audit, alarm, and in the `cooper` arm stage 2."""
+    rollouts, worked_solutions = all_rollouts(trainer)
+    trainer.reward.rollouts = []
+    metrics = rollout_metrics(rollouts, trainer.args.rule_misses_per_hit)
+    if trainer.accelerator.is_main_process:
+        step = trainer.state.global_step
+        run_files.write_records(run_files.step_file(trainer.args.output_dir, "rollouts", step), step, rollouts)
+    if trainer.reward_model:
+        metrics["hacking/alarm"] = float(sound_alarm(trainer, metrics))
+    if trainer.args.arm == "cooper":
+        metrics |= reward_model_stage(trainer, rollouts, worked_solutions)
+    return metrics
 
 
 def begin_rewrites(trainer: CooperTrainer) -> None:
@@ -92,103 +102,17 @@ def guard_stage(trainer: CooperTrainer, *, whole: bool) -> dict[str, float]:
     return metrics
 
 
-def peak_bytes(device: torch.device) -> int:
-    """The most memory so far: of the accelerator, or of this process on a CPU."""
-    if device.type == "cuda":
-        return int(torch.cuda.max_memory_allocated(device))
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-class CooperCallback(TrainerCallback):  # type: ignore[misc]
-    """Runs the audit, stage 2 and the held-out measurements between the policy's step and its log line."""
-
-    def __init__(self, trainer: CooperTrainer) -> None:
-        self.trainer = trainer
-        self.step_started = time.perf_counter()
-        self.skipped: Counter[str] = Counter()  # steps in a row without a finite gradient
-
-    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        trainer = self.trainer
-        if state.global_step == 0 and trainer.heldout:
-            before = trainer.measure()
-            if trainer.accelerator.is_main_process:
-                run_files.append_metrics(args.output_dir, 0, before)
-        if state.global_step == 0 and trainer.guard:
-            trainer.guard.begin()
-        for row in run_files.read_metrics(args.output_dir):  # of the steps before, where a run goes on
-            if 0 < row["step"] <= state.global_step:
-                self.sound_alarm(row)
-
-    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self.step_started = time.perf_counter()
-
-    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """A policy gradient that is not finite is dropped before the optimiser sees it."""
-        device = self.trainer.accelerator.device
-        parameters = [p for p in self.trainer.model.parameters() if p.grad is not None]  # none below DeepSpeed
-        spoiled = torch.zeros((), device=device)
-        for parameter in parameters:
-            grad = parameter.grad.to_local() if hasattr(parameter.grad, "to_local") else parameter.grad
-            spoiled += (~torch.isfinite(grad).all()).to(device)
-        dropped = self.trainer.accelerator.reduce(spoiled, "sum").item() > 0
-        if dropped:
-            for parameter in parameters:
-                parameter.grad = None
-        self.trainer.add_metrics({"policy/skipped": float(dropped)})
-        self.count_skipped("policy", dropped)
-
-    def count_skipped(self, which: str, skipped: bool) -> None:
-        """Ends the run where too many steps in a row had to be skipped."""
-        self.skipped[which] = self.skipped[which] + 1 if skipped else 0
-        if self.skipped[which] > self.trainer.args.max_skipped_steps:
-            raise CooperError(
-                f"{self.skipped[which]} steps in a row had a {which} gradient that is not finite; the last checkpoint"
-                " is from before: go on from it with --resume and a lower learning rate"
-            )
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        trainer, metrics = self.trainer, {}
-        reward, now = trainer.reward, time.perf_counter()
-        fresh = bool(reward.rollouts)
-        if fresh:  # a step on an old batch (num_iterations > 1) has no fresh rollouts, and no stage 2
-            rollouts, worked_solutions = all_rollouts(trainer)
-            reward.rollouts = []
-            metrics.update(rollout_metrics(rollouts, args.rule_misses_per_hit))
-            metrics["time/score_seconds"] = reward.seconds
-            metrics["time/generate_seconds"] = reward.started - self.step_started
-            metrics["time/policy_seconds"] = now - reward.started - reward.seconds
-            if trainer.accelerator.is_main_process:
-                path = run_files.step_file(args.output_dir, "rollouts", state.global_step)
-                run_files.write_records(path, state.global_step, rollouts)
-            if trainer.reward_model:
-                metrics["hacking/alarm"] = float(self.sound_alarm(metrics))
-            if args.arm == "cooper":
-                metrics.update(reward_model_stage(trainer, rollouts, worked_solutions))
-                self.count_skipped("reward model", metrics.get("reward_model/skipped", 0.0) > 0)
-        if trainer.stop_asked() and state.global_step % args.steps_of_a_batch == 0:
-            control.should_save = control.should_training_stop = True
-        if trainer.guard and (fresh or control.should_save):  # only an approved reward model is saved
-            metrics.update(guard_stage(trainer, whole=control.should_save))
-        due = state.global_step == state.max_steps or (
-            args.heldout_steps and state.global_step % args.heldout_steps == 0
+def sound_alarm(trainer: CooperTrainer, metrics: dict[str, float]) -> bool:
+    """Whether the alarm rings after this step; the first time it does what `alarm_action` says."""
+    rings = trainer.alarm.add(metrics)
+    if rings and not trainer.alarmed:
+        trainer.alarmed = True
+        logger.warning(
+            "hacking alarm: the reward model's false-positive rate is %.2f (%.2f to %.2f) and grows faster than"
+            " rule accuracy; action: %s",
+            *(metrics[f"hacking/false_positive_rate{part}"] for part in ("", "_low", "_high")),
+            trainer.args.alarm_action,
         )
-        if trainer.heldout and due:
-            metrics.update(trainer.measure())
-        metrics["memory/peak_gigabytes"] = peak_bytes(trainer.accelerator.device) / 1e9
-        trainer.add_metrics(metrics)
-
-    def sound_alarm(self, metrics: dict[str, float]) -> bool:
-        """Whether the alarm rings after this step; the first time it does what `alarm_action` says."""
-        trainer = self.trainer
-        rings = trainer.alarm.add(metrics)
-        if rings and not trainer.alarmed:
-            trainer.alarmed = True
-            logger.warning(
-                "hacking alarm: the reward model's false-positive rate is %.2f (%.2f to %.2f) and grows faster than"
-                " rule accuracy; action: %s",
-                *(metrics[f"hacking/false_positive_rate{part}"] for part in ("", "_low", "_high")),
-                trainer.args.alarm_action,
-            )
-            if trainer.args.alarm_action == "hybrid":
-                trainer.reward.arm = "hybrid"
-        return rings
+        if trainer.args.alarm_action == "hybrid":
+            trainer.reward.arm = "hybrid"
+    return rings

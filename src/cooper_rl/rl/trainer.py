@@ -22,8 +22,9 @@ from cooper_rl.records import LabelledCompletion
 from cooper_rl.rl import run_files
 from cooper_rl.rl.assistant import Assistant
 from cooper_rl.rl.audit import HackingAlarm
+from cooper_rl.rl.callback import CooperCallback
 from cooper_rl.rl.config import CooperConfig
-from cooper_rl.rl.cooper import CooperCallback, begin_rewrites
+from cooper_rl.rl.cooper import begin_rewrites
 from cooper_rl.rl.guard import Guard
 from cooper_rl.rl.heldout import HeldOut
 from cooper_rl.rl.reward import CooperReward
