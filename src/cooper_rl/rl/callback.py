@@ -26,7 +26,7 @@ def peak_bytes(device: torch.device) -> int:
 
 
 class CooperCallback(TrainerCallback):  # type: ignore[misc]
-    """Runs what follows the policy's step (`cooper.py`) and the held-out measurements before the log line is written."""
+    """Runs what follows the policy's step (`cooper.py`) and the held-out measurements, before the log line."""
 
     def __init__(self, trainer: CooperTrainer) -> None:
         self.trainer = trainer
