@@ -69,12 +69,12 @@ def compare(
     jobs: Annotated[int | None, typer.Option(help="Runs at once; by default as many as fit the cores.")] = None,
     json_: Json = False,
 ) -> None:
-    """The arms on the same problems: run folders, a table, summary.json and report.html.
+    """The arms, or a recipe's variants, on the same problems: run folders, a table, summary.json and report.html.
 
     Example: cooper compare --config recipes/quickstart.yaml --arms rule,static,cooper --seeds 0,1,2 --output_dir runs/c
     """
     from cooper_rl.compare import compare as run_compare
-    from cooper_rl.recipe import load_recipe, parse_overrides
+    from cooper_rl.recipe import load_recipe, parse_overrides, variants_of
 
     chosen_arms = [arm.strip() for arm in arms.split(",") if arm.strip()]
     try:
@@ -85,8 +85,10 @@ def compare(
         raise BadInputError("--arms: give at least one arm")
     if config is None:
         raise BadInputError("--config is missing: name a recipe")
-    for arm in chosen_arms:
-        recipe = {**load_recipe(config, context.args), "arm": arm, "output_dir": "unused-by-this-check"}
+    variants = list(variants_of(config))
+    for name in variants or chosen_arms:
+        chosen = [f"--{'variant' if variants else 'arm'}", name]
+        recipe = {**load_recipe(config, [*context.args, *chosen]), "output_dir": "unused-by-this-check"}
         check_before_training(recipe)
     run_compare(
         config,
@@ -94,6 +96,7 @@ def compare(
         arms=chosen_arms,
         seeds=chosen_seeds,
         output_dir=output_dir,
+        variants=variants,
         jobs=jobs,
         as_json=json_,
     )

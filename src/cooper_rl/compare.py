@@ -30,11 +30,12 @@ POLL_SECONDS = 0.5
 
 @dataclass
 class Job:
-    """One arm with one seed."""
+    """One arm or variant with one seed."""
 
     arm: str
     seed: int
     folder: Path
+    variant: bool = False
     process: subprocess.Popen[bytes] | None = None
     task: Any = None
     shown: int = -1
@@ -57,18 +58,22 @@ def compare(
     arms: Sequence[str],
     seeds: Sequence[int],
     output_dir: Path,
+    variants: Sequence[str] = (),
     jobs: int | None = None,
     as_json: bool = False,
     train_command: Sequence[str] = TRAIN_COMMAND,
 ) -> dict[str, Any]:
     """Runs what is not finished yet, `jobs` at a time; returns the summary it writes.
 
+    A recipe with `variants` is compared by these instead of by arms.
+
     A finished run is used again, one that was cut off goes on. A failed one leaves the others alone.
 
     Raises:
         CooperError: a run failed; its log's last lines are in the message.
     """
-    todo = [Job(arm, seed, output_dir / f"{arm}-seed{seed}") for seed in seeds for arm in arms]
+    names = variants or arms
+    todo = [Job(name, seed, output_dir / f"{name}-seed{seed}", bool(variants)) for seed in seeds for name in names]
     jobs = jobs or min(len(todo), (os.cpu_count() or 1) + 1)
     console = Console(stderr=True)
     with ExitStack() as stack:
@@ -121,7 +126,14 @@ def _run_all(
 def _start(job: Job, config: Path, overrides: Mapping[str, object], train_command: Sequence[str], jobs: int) -> Job:
     job.folder.mkdir(parents=True, exist_ok=True)
     command = [*train_command, "--config", str(config)]
-    command += ["--arm", job.arm, "--seed", str(job.seed), "--output_dir", str(job.folder)]
+    command += [
+        "--variant" if job.variant else "--arm",
+        job.arm,
+        "--seed",
+        str(job.seed),
+        "--output_dir",
+        str(job.folder),
+    ]
     for key, value in overrides.items():
         command += [f"--{key}={yaml.safe_dump(value, default_flow_style=True).removesuffix('...' + chr(10)).strip()}"]
     if (job.folder / "config.yaml").is_file():

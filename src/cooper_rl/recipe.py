@@ -59,26 +59,27 @@ class TrainRecipe:
     assistant_timeout_seconds: float = 60.0
     assistant_batch_seconds: float = 120.0
     system_prompt: str | None = None
+    variant: str | None = None  # of a recipe with `variants`: settings by name, for `cooper compare`
 
 
 def load_recipe(path: str | Path | None, overrides: Sequence[str] = (), *, command: str = "train") -> dict[str, Any]:
     """The recipe's keys with the overrides on top.
 
+    `extends: other.yaml` begins with another recipe's keys. Of `variants: {name: {key: value}}` the one that
+    `variant` names lies between the recipe and the command line.
+
     Raises:
         MissingFileError, BadInputError: no such file, bad YAML, an unknown key (with the nearest known one).
     """
-    recipe: dict[str, Any] = {}
-    if path is not None:
-        if not Path(path).is_file():
-            raise MissingFileError(f"{path}: no such recipe")
-        try:
-            recipe = yaml.safe_load(Path(path).read_text()) or {}
-        except yaml.YAMLError as error:
-            raise BadInputError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
-        if not isinstance(recipe, dict):
-            raise BadInputError(f"{path}: a recipe is `key: value` lines")
+    written = read_recipe(Path(path)) if path is not None else {}
+    given = parse_overrides(overrides)
+    variants, variant = written.pop("variants", {}), given.get("variant") or written.get("variant")
+    if variant and variant not in variants:
+        raise BadInputError(f"{path}: no variant {variant!r}; it has {', '.join(variants) or 'none'}")
     known = known_keys(command)
-    for source, keys in ((str(path), recipe), ("command line", parse_overrides(overrides))):
+    recipe: dict[str, Any] = {}
+    named = {str(path): written, **{f"{path}: variant {name}": keys for name, keys in variants.items()}}
+    for source, keys in [*named.items(), ("command line", given)]:
         for key in keys:
             if key not in known:
                 near = difflib.get_close_matches(key, known, 1)
@@ -86,8 +87,35 @@ def load_recipe(path: str | Path | None, overrides: Sequence[str] = (), *, comma
                 raise BadInputError(f"{source}: unknown key {key!r}{hint}")
             if known[key] in ("float", "int") and not isinstance(plain_value(key, keys[key]), int | float):
                 raise BadInputError(f"{source}: {key}: {keys[key]!r} is not a number")
-        recipe = {**recipe, **keys}
+        if keys is written or keys is given or source.endswith(f": variant {variant}"):
+            recipe = {**recipe, **keys}
     return {key: plain_value(key, value) for key, value in recipe.items()}
+
+
+def read_recipe(path: Path) -> dict[str, Any]:
+    """A recipe file's keys on top of those that it extends.
+
+    Raises:
+        MissingFileError, BadInputError: no such file, bad YAML, not a mapping.
+    """
+    if not path.is_file():
+        raise MissingFileError(f"{path}: no such recipe")
+    try:
+        keys = yaml.safe_load(path.read_text()) or {}
+    except yaml.YAMLError as error:
+        raise BadInputError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(keys, dict):
+        raise BadInputError(f"{path}: a recipe is `key: value` lines")
+    variants = keys.get("variants", {})
+    if not isinstance(variants, dict) or not all(isinstance(value, dict) for value in variants.values()):
+        raise BadInputError(f"{path}: variants: give `name: {{key: value}}`")
+    base = keys.pop("extends", None)
+    return {**read_recipe(path.parent / base), **keys} if base else keys
+
+
+def variants_of(path: Path) -> dict[str, dict[str, Any]]:
+    """The variants that a recipe names."""
+    return dict(read_recipe(path).get("variants", {}))
 
 
 def plain_value(key: str, value: Any) -> Any:

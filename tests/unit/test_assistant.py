@@ -88,7 +88,12 @@ def test_a_misbehaving_assistant_masks_the_prompt_or_the_next_source_takes_over(
         return echo(body, count)
 
     server = "http://127.0.0.1:9/v1" if kind == "nobody there" else serve(MISBEHAVIOURS.get(kind, hang))
-    settings = {"num_generations": 2, "per_device_train_batch_size": 2, "negative_sources": {"assistant": 1}}
+    settings = {
+        "num_generations": 2,
+        "per_device_train_batch_size": 2,
+        "negative_sources": {"assistant": 1},
+        "pairs_per_prompt": 1,
+    }
     with RuleVerifier() as verifier:
         for fallback, expected in (("none", []), ("perturb", ["perturb"])):
             config = CooperConfig(output_dir="unused", negative_fallback=fallback, negative_tries=2, **settings)
@@ -108,7 +113,8 @@ def test_a_server_that_goes_down_in_the_middle(serve):
         for g in range(8)
     ]
     random.Random(0).shuffle(groups)
-    config = CooperConfig(output_dir="unused", num_generations=2, per_device_train_batch_size=2)
+    sources = {"negative_sources": {"assistant": 1}, "pairs_per_prompt": 1}
+    config = CooperConfig(output_dir="unused", num_generations=2, per_device_train_batch_size=2, **sources)
     with RuleVerifier() as verifier:
         result = build_pairs(groups, {}, config, verifier, assistant(server), "0")
     assert len(result.pairs) == 3 and result.metrics()["pairs/yield"] == 3 / 8

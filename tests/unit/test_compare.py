@@ -25,8 +25,9 @@ while words:
 folder = pathlib.Path(settings["output_dir"])
 with (folder / "calls").open("a") as calls:
     calls.write(json.dumps([settings, flags, os.environ["OMP_NUM_THREADS"]]) + "\\n")
-arm, seed = settings["arm"], int(settings["seed"])
-(folder / "config.yaml").write_text(json.dumps({"arm": arm, "seed": seed, "max_steps": 20}))
+variant = settings.get("variant")
+arm, seed = settings.get("arm", "cooper"), int(settings["seed"])
+(folder / "config.yaml").write_text(json.dumps({"arm": arm, "variant": variant, "seed": seed, "max_steps": 20}))
 if (folder / "fail").exists():
     (folder / "fail").unlink()
     sys.exit("no luck with " + arm)
@@ -43,13 +44,14 @@ def run(tmp_path):
     script.write_text(FAKE)
     out = tmp_path / "out"
 
-    def start(arms=("rule", "static"), seeds=(0, 1), overrides=None):
+    def start(arms=("rule", "static"), seeds=(0, 1), overrides=None, variants=()):
         return compare(
             Path("recipe.yaml"),
             overrides or {},
             arms=arms,
             seeds=seeds,
             output_dir=out,
+            variants=variants,
             jobs=2,
             train_command=(sys.executable, str(script)),
         )
@@ -98,3 +100,16 @@ def test_the_same_problems_in_each_arm(run):
         for key in ("arm", "output_dir"):
             settings.pop(key)
     assert sent[0] == sent[1] and sent[0]["dataset_seed"] == "3"
+
+
+def test_variants_are_compared_by_name(run):
+    out, start = run
+    summary = start(variants=("noise-0", "noise-40"))
+    assert {name: [entry["seed"] for entry in entries] for name, entries in summary["arms"].items()} == {
+        "noise-0": [0, 1],
+        "noise-40": [0, 1],
+    }
+    ((settings, _, _),) = calls(out / "noise-40-seed1")
+    assert settings["variant"] == "noise-40" and "arm" not in settings
+    page = (out / "report.html").read_text()
+    assert "noise-40: reward" in page and page.count('stroke="#') > 4

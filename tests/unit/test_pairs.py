@@ -19,6 +19,7 @@ def verifier():
 
 
 def config(**settings):
+    settings = {"negative_sources": {"assistant": 1}, "pairs_per_prompt": 1, **settings}
     return CooperConfig(output_dir="unused", num_generations=2, per_device_train_batch_size=2, **settings)
 
 

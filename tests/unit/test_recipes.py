@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from cooper_rl.errors import BadInputError
-from cooper_rl.recipe import check_train_recipe, known_keys, load_recipe, parse_overrides, plain_value
+from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.recipe import check_train_recipe, known_keys, load_recipe, parse_overrides, plain_value, variants_of
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
 REWARD_MODEL = {"nano-reward-model", "smollm2-135m-reward-model"}
@@ -24,6 +24,46 @@ def test_train_recipes(path, tmp_path):
         if recipe[key].startswith("models/"):  # the user makes it, as the recipe's header says
             recipe[key] = "nano"
     check_train_recipe(recipe)
+
+
+FOLDER = RECIPES[0].parent / "experiments"
+EXPERIMENTS = [(path, variant) for path in sorted(FOLDER.glob("*.yaml")) for variant in variants_of(path)]
+
+
+@pytest.mark.parametrize(("path", "variant"), EXPERIMENTS, ids=lambda part: getattr(part, "stem", part))
+def test_experiments(path, variant, tmp_path):
+    recipe = load_recipe(path, ["--variant", variant, "--output_dir", str(tmp_path / "run")])
+    assert recipe["max_completion_length"] == 64 and recipe["variant"] == variant and "variants" not in recipe
+    if recipe["reward_model_name_or_path"].startswith("models/"):
+        recipe["reward_model_name_or_path"] = "nano"
+    check_train_recipe(recipe)
+    assert f"--config recipes/experiments/{path.name} --seeds" in path.read_text()
+
+
+def test_a_variant_lies_between_the_recipe_and_the_command_line(tmp_path):
+    (tmp_path / "base.yaml").write_text("max_steps: 5\nseed: 1\nbeta: 0.5\n")
+    recipe = tmp_path / "sub" / "recipe.yaml"
+    recipe.parent.mkdir()
+    recipe.write_text("extends: ../base.yaml\nseed: 2\nvariants: {a: {seed: 3, max_steps: 7}, b: {arm: static}}\n")
+    assert load_recipe(recipe) == {"max_steps": 5, "seed": 2, "beta": 0.5}
+    assert load_recipe(recipe, ["--variant", "a", "--max_steps", "9"]) == {
+        "variant": "a",
+        "max_steps": 9,
+        "seed": 3,
+        "beta": 0.5,
+    }
+    assert list(variants_of(recipe)) == ["a", "b"]
+    with pytest.raises(BadInputError, match=r"no variant 'c'; it has a, b"):
+        load_recipe(recipe, ["--variant", "c"])
+    recipe.write_text("variants: {a: {sead: 3}}\n")
+    with pytest.raises(BadInputError, match=r"recipe.yaml: variant a: unknown key 'sead'; did you mean 'seed'"):
+        load_recipe(recipe)
+    recipe.write_text("variants: [a]\n")
+    with pytest.raises(BadInputError, match="variants: give"):
+        load_recipe(recipe)
+    recipe.write_text("extends: nowhere.yaml\n")
+    with pytest.raises(MissingFileError, match=r"nowhere.yaml: no such recipe"):
+        load_recipe(recipe)
 
 
 @pytest.mark.parametrize("name", sorted(REWARD_MODEL))

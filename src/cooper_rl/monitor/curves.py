@@ -8,10 +8,16 @@ from statistics import fmean
 
 ARM_ORDER = ("rule", "static", "cooper", "hybrid")
 COLOURS = {"rule": "#6b7f99", "static": "#d9572b", "cooper": "#1f8a70", "hybrid": "#8a5fbf"}
+PALETTE = ("#1f8a70", "#d9572b", "#6b7f99", "#8a5fbf", "#b9a03a", "#3a7ab9", "#b94a7c", "#5f8f3a")
 WIDTH, HEIGHT = 420, 230
 LEFT, RIGHT, TOP, BOTTOM = 44, 10, 10, 30
 
 Line = Sequence[tuple[int, float, float, float]]  # step, mean, least, greatest
+
+
+def colours_of(names: Sequence[str]) -> dict[str, str]:
+    """The arms' own colours; other names get those of the palette in their order."""
+    return {name: COLOURS.get(name, PALETTE[i % len(PALETTE)]) for i, name in enumerate(names)}
 
 
 def ticks(low: float, high: float, count: int = 5) -> list[float]:
@@ -39,13 +45,14 @@ def figure(
     *,
     share: bool = False,
     marks: Sequence[tuple[int, str]] = (),
-    colours: Mapping[str, str] = COLOURS,
+    colours: Mapping[str, str] | None = None,
 ) -> str:
     """An SVG with a line and a band for each name; a note where nothing was measured. A share's axis is 0 to 1.
 
     Args:
         marks: (step, name) of dashed vertical lines.
     """
+    colours = colours or colours_of(list(lines))
     drawn = {name: smooth(line) for name, line in lines.items() if line}
     if not drawn:
         return '<p class="muted">not measured in these runs</p>'
@@ -89,6 +96,7 @@ def figure(
 
 def trajectories(paths: Sequence[tuple[str, Sequence[tuple[float, float]]]], across: str, up: str) -> str:
     """An SVG of paths in the unit square, (arm, points) each, a ring at each first point."""
+    colours = colours_of(list(dict.fromkeys(name for name, _ in paths)))
     if not any(points for _, points in paths):
         return '<p class="muted">not measured in these runs</p>'
 
@@ -107,7 +115,7 @@ def trajectories(paths: Sequence[tuple[str, Sequence[tuple[float, float]]]], acr
     parts.append(f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 1}" text-anchor="end">{across}; upward: {up}</text>')
     for arm, points in paths:
         if points:
-            colour = COLOURS.get(arm, "#888")
+            colour = colours[arm]
             places = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in points)
             parts.append(
                 f'<polyline points="{places}" fill="none" stroke="{colour}" stroke-width="1.6" opacity="0.8"/>'

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from cooper_rl.monitor.curves import ARM_ORDER, COLOURS, figure
+from cooper_rl.monitor.curves import ARM_ORDER, colours_of, figure
 from cooper_rl.monitor.runs import Run
 
 CURVES = (
@@ -51,8 +51,9 @@ def html_table(rows: Sequence[Sequence[str]]) -> str:
     return f'<div class="scroll"><table><thead><tr>{header}</tr></thead><tbody>{lines}</tbody></table></div>'
 
 
-def legend(names: Sequence[str], colours: Mapping[str, str] = COLOURS) -> str:
+def legend(names: Sequence[str], colours: Mapping[str, str] | None = None) -> str:
     """Names with their colours."""
+    colours = colours or colours_of(names)
     items = (f'<span><i style="background:{colours.get(n, "#888")}"></i>{escape(n)}</span>' for n in names)
     return f'<div class="legend">{"".join(items)}</div>'
 

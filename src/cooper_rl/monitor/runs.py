@@ -24,7 +24,13 @@ class Run:
 
     @property
     def arm(self) -> str:
-        return str(self.config.get("arm", "?"))
+        """What it is compared by: its variant, where the recipe has some, or its arm."""
+        return str(self.config.get("variant") or self.config.get("arm", "?"))
+
+    @property
+    def scored(self) -> bool:
+        """Whether a reward model scored its rollouts."""
+        return self.config.get("arm") != "rule"
 
     @property
     def seed(self) -> int:

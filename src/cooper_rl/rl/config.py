@@ -40,8 +40,8 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
     verifier_deadline_seconds: float = 5.0
 
     # Stage 2: the pairs.
-    negative_sources: dict[str, float] = field(default_factory=lambda: {"assistant": 1.0})
-    pairs_per_prompt: int = 1
+    negative_sources: dict[str, float] = field(default_factory=lambda: {"mined": 1.0, "assistant": 1.0})
+    pairs_per_prompt: int = 2  # the paper: the assistant's alone, and one
     negative_tries: int = 3
     negative_fallback: str = "none"  # or perturb or shuffle, where the tries of a pair's own source have failed
     positive_label_noise: float = 0.0  # share of positives drawn from completions that are not CORRECT
