@@ -14,7 +14,7 @@ import random
 from verifier_figures import wilson
 
 from cooper_rl.annotation.judge import judge_prompt, read_vote
-from cooper_rl.llm import load_generator
+from cooper_rl.llm import Sampling, load_generator
 from cooper_rl.recipe import resolve_model
 from cooper_rl.verifyrm.triples import read_triples
 
@@ -44,7 +44,7 @@ def main() -> None:
     judge = load_generator(resolve_model(arguments.judge, "policy"))
     for name, items in sets.items():
         prompts = [judge_prompt(t.question, t.reference_answer, text) for t, text in items]
-        votes = [read_vote(a) for a in judge.generate_or_none(prompts, max_new_tokens=128, temperature=0.0)]
+        votes = [read_vote(a) for a in judge.generate_or_none(prompts, Sampling(128))]
         yes = wilson(sum(vote is True for vote in votes), len(votes))
         print(f"{name}: {len(votes)}, called correct {yes}, abstained {sum(v is None for v in votes)}", flush=True)
 

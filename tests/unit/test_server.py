@@ -6,14 +6,14 @@ import time
 
 import pytest
 
-from cooper_rl.llm import OpenAIServer
+from cooper_rl.llm import OpenAIServer, Sampling
 from http_server import echo, said
 
 
 def ask(server, *texts, **settings):
     client = OpenAIServer(server if isinstance(server, str) else server.url, "m", backoff_seconds=0.01, **settings)
     prompts = [[{"role": "user", "content": text}] for text in texts]
-    return client.generate_or_none(prompts, max_new_tokens=5, temperature=0.5, seed=3)
+    return client.generate_or_none(prompts, Sampling(5, 0.5), seed=3)
 
 
 def test_answers_come_in_order_with_the_settings_sent(serve):

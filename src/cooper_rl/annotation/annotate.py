@@ -19,7 +19,7 @@ from cooper_rl.annotation.statistics import statistics
 from cooper_rl.data import load_problems
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.jsonl import REFERENCE_FIELDS, line_of, records, text_field, write_atomically, written_before
-from cooper_rl.llm import load_generator
+from cooper_rl.llm import Sampling, load_generator
 from cooper_rl.recipe import local_file, resolve_model
 from cooper_rl.records import Verdict
 from cooper_rl.verifiers import RuleVerifier
@@ -155,11 +155,11 @@ def add_votes(candidates: Sequence[Candidate], config: AnnotateConfig, votes: Pa
     known = {str(r["key"]): r["vote"] for _, r in written_before(votes)} if votes.exists() else {}
     waiting = [c for c in candidates if not c.reason and c.key not in known]
     prompts = [judge_prompt(c.question, c.reference_answer, c.completion) for c in waiting]
-    settings = {"temperature": 0.0, "max_new_tokens": config.judge_max_new_tokens}
+    settings, seeds = Sampling(config.judge_max_new_tokens), [0] * len(prompts)
     if waiting:
         generator = load_generator(resolve_model(str(config.judge), "policy"), config.backend)
         with votes.open("a", encoding="utf-8") as file:
-            answers = asked(generator, prompts, config.stop_after_failures, settings=settings, seeds=[0] * len(prompts))
+            answers = asked(generator, prompts, settings, seeds, stop_after=config.stop_after_failures)
             for count, (index, generation) in enumerate(answers, 1):
                 if generation.text is not None:
                     key, vote = waiting[index].key, read_vote(generation.text)

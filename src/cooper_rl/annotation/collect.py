@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from cooper_rl.annotation.config import CollectConfig
 from cooper_rl.data import load_problems
 from cooper_rl.errors import BackendError, BadInputError
 from cooper_rl.jsonl import line_of, written_before
-from cooper_rl.llm import Generation, Generator, Messages, conversation, load_generator
+from cooper_rl.llm import Generation, Generator, Messages, Sampling, conversation, load_generator
 from cooper_rl.recipe import resolve_model
 from cooper_rl.records import Problem
 
@@ -89,13 +89,13 @@ def generations(config: CollectConfig, model: str, tasks: list[Task]) -> Iterabl
     prompts = [conversation(task.problem.question, config.system_prompt) for task in tasks]
     generator = load_generator(resolve_model(model, "policy"), config.backend)
     for index, generation in asked(
-        generator, prompts, config.stop_after_failures, settings=sampling(config), seeds=[task.seed for task in tasks]
+        generator, prompts, sampling(config), [task.seed for task in tasks], stop_after=config.stop_after_failures
     ):
         yield tasks[index], generation
 
 
 def asked(
-    generator: Generator, prompts: Sequence[Messages], stop_after: int, *, settings: dict[str, Any], seeds: list[int]
+    generator: Generator, prompts: Sequence[Messages], settings: Sampling, seeds: Sequence[int], *, stop_after: int
 ) -> Iterable[tuple[int, Generation]]:
     """A generator's stream that ends with an error when nothing but failures comes.
 
@@ -103,7 +103,7 @@ def asked(
         BackendError: `stop_after` failures in a row.
     """
     failed_in_a_row = 0
-    for index, generation in generator.stream(prompts, seeds=seeds, **settings):
+    for index, generation in generator.stream(prompts, settings, seeds):
         failed_in_a_row = failed_in_a_row + 1 if generation.text is None else 0
         yield index, generation
         if failed_in_a_row >= min(stop_after, len(prompts)):
@@ -113,9 +113,9 @@ def asked(
             )
 
 
-def sampling(config: CollectConfig) -> dict[str, Any]:
+def sampling(config: CollectConfig) -> Sampling:
     """The settings of a request."""
-    return {"temperature": config.temperature, "top_p": config.top_p, "max_new_tokens": config.max_new_tokens}
+    return Sampling(config.max_new_tokens, config.temperature, config.top_p)
 
 
 def record(config: CollectConfig, task: Task, generation: Generation) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def record(config: CollectConfig, task: Task, generation: Generation) -> dict[st
         "problem_id": task.problem.problem_id,
         "model": model,
         "finish_reason": generation.finish_reason,
-        "sampling": {**sampling(config), "system_prompt": config.system_prompt, "seed": task.seed},
+        "sampling": {**asdict(sampling(config)), "system_prompt": config.system_prompt, "seed": task.seed},
         "key": [model, digest, sample],
     }
 
@@ -141,7 +141,7 @@ def keys_before(output: Path, config: CollectConfig) -> set[Key]:
         BadInputError: it holds something else, or was collected with other settings.
     """
     keys: set[Key] = set()
-    wanted = {**sampling(config), "system_prompt": config.system_prompt}
+    wanted = {**asdict(sampling(config)), "system_prompt": config.system_prompt}
     for place, found in written_before(output):
         try:
             model, digest, sample = found["key"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from cooper_rl.annotation.judge import judge_prompt, read_vote
 from cooper_rl.evaluation.metrics import Bools, Floats, bootstrap, figures
-from cooper_rl.llm import load_generator
+from cooper_rl.llm import Sampling, load_generator
 from cooper_rl.recipe import resolve_model
 from cooper_rl.records import LabelledCompletion, Problem, Verdict
 from cooper_rl.verifiers import RuleVerifier
@@ -107,9 +107,7 @@ def rule_scores(kind: str, triples: Sequence[LabelledCompletion]) -> Floats:
 def judge_scores(name: str, triples: Sequence[LabelledCompletion]) -> Floats:
     """An LLM's votes: 1, 0, and 0.5 for an abstention."""
     prompts = [judge_prompt(*fields) for fields in zip(*columns(triples), strict=True)]
-    answers = load_generator(resolve_model(name, "policy")).generate_or_none(
-        prompts, max_new_tokens=256, temperature=0.0
-    )
+    answers = load_generator(resolve_model(name, "policy")).generate_or_none(prompts, Sampling(256))
     value = {True: 1.0, False: 0.0, None: 0.5}
     return np.array([value[read_vote(answer)] for answer in answers])
 

@@ -16,6 +16,15 @@ def conversation(question: str, system_prompt: str | None = None) -> list[dict[s
 
 
 @dataclass(frozen=True, slots=True)
+class Sampling:
+    """How completions are drawn; greedily at temperature 0."""
+
+    max_new_tokens: int
+    temperature: float = 0.0
+    top_p: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class Generation:
     """A completion and why it ended: `stop`, `length`, or, where text is None, what went wrong."""
 
@@ -28,13 +37,7 @@ class Generator(ABC):
 
     @abstractmethod
     def stream(
-        self,
-        prompts: Sequence[Messages],
-        *,
-        max_new_tokens: int,
-        temperature: float,
-        top_p: float = 1.0,
-        seeds: Sequence[int] | None = None,
+        self, prompts: Sequence[Messages], sampling: Sampling, seeds: Sequence[int] | None = None
     ) -> Iterator[tuple[int, Generation]]:
         """(index, generation) of each prompt, as they are finished.
 
@@ -45,17 +48,12 @@ class Generator(ABC):
     def generate_or_none(
         self,
         prompts: Sequence[Messages],
-        *,
-        max_new_tokens: int,
-        temperature: float,
-        top_p: float = 1.0,
+        sampling: Sampling,
         seed: int = 0,
     ) -> list[str | None]:
         """One completion a prompt, in order; None where the back end failed."""
         texts: list[str | None] = [None] * len(prompts)
         seeds = range(seed, seed + len(prompts))
-        for index, generation in self.stream(
-            prompts, max_new_tokens=max_new_tokens, temperature=temperature, top_p=top_p, seeds=seeds
-        ):
+        for index, generation in self.stream(prompts, sampling, seeds):
             texts[index] = generation.text
         return texts

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.llm.generator import Generation, Generator, Messages
+from cooper_rl.llm.generator import Generation, Generator, Messages, Sampling
 from cooper_rl.llm.sample import generate_batch, in_order_of_length, isolated, rendered
 
 
@@ -49,22 +49,12 @@ class TransformersGenerator(Generator):
     def stream(
         self,
         prompts: Sequence[Messages],
-        *,
-        max_new_tokens: int,
-        temperature: float,
-        top_p: float = 1.0,
+        sampling: Sampling,
         seeds: Sequence[int] | None = None,
     ) -> Iterator[tuple[int, Generation]]:
         """Batches of like length; the shorter prompts first."""
         texts = rendered(self.tokenizer, prompts)
         for rows in in_order_of_length(texts, self.batch_size):
             with isolated(self.model, seeds[rows[0]] if seeds else 0):
-                batch = generate_batch(
-                    self.model,
-                    self.tokenizer,
-                    [texts[i] for i in rows],
-                    max_new_tokens=max_new_tokens,
-                    temperature=temperature,
-                    top_p=top_p,
-                )
+                batch = generate_batch(self.model, self.tokenizer, [texts[i] for i in rows], sampling)
             yield from zip(rows, batch, strict=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.llm.generator import Generation, Generator, Messages
+from cooper_rl.llm.generator import Generation, Generator, Messages, Sampling
 
 
 class VLLMGenerator(Generator):
@@ -24,10 +24,7 @@ class VLLMGenerator(Generator):
     def stream(
         self,
         prompts: Sequence[Messages],
-        *,
-        max_new_tokens: int,
-        temperature: float,
-        top_p: float = 1.0,
+        sampling: Sampling,
         seeds: Sequence[int] | None = None,
     ) -> Iterator[tuple[int, Generation]]:
         """In order, chunk by chunk."""
@@ -35,9 +32,9 @@ class VLLMGenerator(Generator):
             rows = range(start, min(start + self.chunk_size, len(prompts)))
             settings = [
                 self._sampling(
-                    max_tokens=max_new_tokens,
-                    temperature=temperature,
-                    top_p=top_p,
+                    max_tokens=sampling.max_new_tokens,
+                    temperature=sampling.temperature,
+                    top_p=sampling.top_p,
                     seed=seeds[row] if seeds else None,
                 )
                 for row in rows

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from cooper_rl.llm.generator import Generation, Messages, conversation
+from cooper_rl.llm.generator import Generation, Messages, Sampling, conversation
 
 
 @contextmanager
@@ -26,37 +26,21 @@ def isolated(model: Any, seed: int) -> Iterator[None]:
 
 
 def sample(
-    model: Any, tokenizer: Any, questions: Sequence[str], *, system_prompt: str | None = None, **settings: Any
-) -> list[str]:
-    """One completion a question, in order; the settings are those of `sample_messages`."""
-    messages = [conversation(question, system_prompt) for question in questions]
-    return sample_messages(model, tokenizer, messages, **settings)
-
-
-def sample_messages(
     model: Any,
     tokenizer: Any,
-    messages: Sequence[Sequence[dict[str, str]]],
+    questions: Sequence[str],
+    sampling: Sampling,
     *,
-    max_new_tokens: int,
-    temperature: float,
-    top_p: float = 1.0,
+    system_prompt: str | None = None,
     seed: int = 0,
     batch_size: int = 256,
 ) -> list[str]:
-    """One completion a conversation, in order; greedy at temperature 0. Batches are of like length."""
-    prompts = rendered(tokenizer, messages)
+    """One completion a question, in order. Batches are of like length."""
+    prompts = rendered(tokenizer, [conversation(question, system_prompt) for question in questions])
     completions = [""] * len(prompts)
     with isolated(model, seed):
         for rows in in_order_of_length(prompts, batch_size):
-            batch = generate_batch(
-                model,
-                tokenizer,
-                [prompts[i] for i in rows],
-                max_new_tokens=max_new_tokens,
-                temperature=temperature,
-                top_p=top_p,
-            )
+            batch = generate_batch(model, tokenizer, [prompts[i] for i in rows], sampling)
             for row, generation in zip(rows, batch, strict=True):
                 completions[row] = str(generation.text)
     return completions
@@ -74,20 +58,18 @@ def in_order_of_length(texts: Sequence[str], batch_size: int) -> Iterator[list[i
         yield order[start : start + batch_size]
 
 
-def generate_batch(
-    model: Any, tokenizer: Any, prompts: Sequence[str], *, max_new_tokens: int, temperature: float, top_p: float
-) -> list[Generation]:
+def generate_batch(model: Any, tokenizer: Any, prompts: Sequence[str], sampling: Sampling) -> list[Generation]:
     """One generation of each rendered prompt, with the random state as it is."""
     decoding: dict[str, Any] = {"do_sample": False}
-    if temperature > 0:
-        decoding = {"do_sample": True, "temperature": temperature, "top_p": top_p, "top_k": 0}
+    if sampling.temperature > 0:
+        decoding = {"do_sample": True, "temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
     inputs = tokenizer(
         list(prompts), return_tensors="pt", padding=True, padding_side="left", add_special_tokens=False
     ).to(model.device)
     output = model.generate(
         input_ids=inputs["input_ids"],
         attention_mask=inputs["attention_mask"],
-        max_new_tokens=max_new_tokens,
+        max_new_tokens=sampling.max_new_tokens,
         pad_token_id=tokenizer.pad_token_id,
         eos_token_id=tokenizer.eos_token_id,
         **decoding,

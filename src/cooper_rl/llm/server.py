@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 
 from cooper_rl.errors import BackendError
-from cooper_rl.llm.generator import Generation, Generator, Messages
+from cooper_rl.llm.generator import Generation, Generator, Messages, Sampling
 
 MAX_ANSWER_BYTES = 4_000_000
 MAX_WAIT_SECONDS = 60.0  # however long a server asks to be left alone
@@ -55,14 +55,15 @@ class OpenAIServer(Generator):
     def stream(
         self,
         prompts: Sequence[Messages],
-        *,
-        max_new_tokens: int,
-        temperature: float,
-        top_p: float = 1.0,
+        sampling: Sampling,
         seeds: Sequence[int] | None = None,
     ) -> Iterator[tuple[int, Generation]]:
         """Answers as they come; a prompt without an answer in spite of the retries has the text None."""
-        settings = {"max_tokens": max_new_tokens, "temperature": temperature, "top_p": top_p}
+        settings = {
+            "max_tokens": sampling.max_new_tokens,
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+        }
         bodies = [
             {"model": self.model, "messages": list(prompt), **settings, **({"seed": seeds[i]} if seeds else {})}
             for i, prompt in enumerate(prompts)

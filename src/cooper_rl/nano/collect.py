@@ -22,6 +22,7 @@ from typing import Any
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from cooper_rl.jsonl import line_of, write_atomically
+from cooper_rl.llm import Sampling
 from cooper_rl.llm.sample import sample
 from cooper_rl.nano.truth import is_true
 from cooper_rl.nano.world import nano_problems
@@ -42,8 +43,7 @@ def collect(policy: str, split: str, size: int, seed: int, temperature: float = 
         model,
         tokenizer,
         [problem.question for problem in problems],
-        max_new_tokens=MAX_NEW_TOKENS,
-        temperature=temperature,
+        Sampling(MAX_NEW_TOKENS, temperature),
         seed=seed,
         batch_size=512,
     )

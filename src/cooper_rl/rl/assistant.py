@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from cooper_rl.llm import Generator, OpenAIServer
+from cooper_rl.llm import Generator, OpenAIServer, Sampling
 from cooper_rl.llm.in_process import TransformersGenerator
 
 if TYPE_CHECKING:
@@ -83,9 +83,7 @@ class Assistant:
             [{"role": "user", "content": INSTRUCTION.format(question=question, solution=solution)}]
             for question, solution in requests
         ]
-        return self.generator.generate_or_none(
-            prompts, max_new_tokens=self.max_new_tokens, temperature=1.0, seed=self.seed + attempt
-        )
+        return self.generator.generate_or_none(prompts, Sampling(self.max_new_tokens, 1.0), self.seed + attempt)
 
     def end_step(self) -> dict[str, float]:
         """Metrics of the step, and the decision whether a server is left alone for a while."""

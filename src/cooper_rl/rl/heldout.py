@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from cooper_rl.llm import Sampling
 from cooper_rl.llm.sample import sample
 from cooper_rl.records import LabelledCompletion, Problem, Verdict
 from cooper_rl.rl.config import CooperConfig
@@ -48,9 +49,7 @@ class HeldOut:
                 policy,
                 tokenizer,
                 [problem.question for problem in self.problems],
-                max_new_tokens=self.config.max_completion_length,
-                temperature=self.config.heldout_temperature,
-                top_p=self.config.heldout_top_p,
+                Sampling(self.config.max_completion_length, self.config.heldout_temperature, self.config.heldout_top_p),
                 seed=self.config.seed,
                 system_prompt=self.system_prompt,
             )
