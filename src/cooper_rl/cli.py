@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Annotated, Any
@@ -118,6 +118,7 @@ def verify(
 
     Example: echo '{"reference": "1/2", "completion": "It is \\\\boxed{0.5}"}' | cooper verify
     """
+    from cooper_rl.console import progress_line
     from cooper_rl.verifiers import RuleVerifier
     from cooper_rl.verifiers.stream import finished, verify_stream
 
@@ -167,6 +168,7 @@ def collect(context: typer.Context, config: Config = None, resume: Resume = Fals
 
     from cooper_rl.annotation.collect import collect as run_collect
     from cooper_rl.annotation.config import CollectConfig
+    from cooper_rl.console import progress_line
     from cooper_rl.recipe import load_recipe
 
     settings = CollectConfig(**load_recipe(config, context.args, command="collect"))
@@ -191,6 +193,7 @@ def annotate(context: typer.Context, config: Config = None, resume: Resume = Fal
     from cooper_rl.annotation.annotate import annotate as run_annotate
     from cooper_rl.annotation.config import AnnotateConfig
     from cooper_rl.annotation.statistics import as_lines
+    from cooper_rl.console import progress_line
     from cooper_rl.recipe import load_recipe
 
     settings = AnnotateConfig(**load_recipe(config, context.args, command="annotate"))
@@ -215,6 +218,7 @@ def train_rm(context: typer.Context, config: Config = None, resume: Resume = Fal
     for path in [*settings.train_files, *settings.eval_files]:
         if not local_file(path):
             raise MissingFileError(f"{path}: no such file of labelled triples, here or in COOPER_DATA_DIR")
+    from cooper_rl.console import progress_line
     from cooper_rl.verifyrm.train import train_reward_model
 
     with progress_line("train-rm") as progress:
@@ -262,10 +266,10 @@ def evaluate(context: typer.Context, config: Config = None, resume: Resume = Fal
     """
     import json
 
+    from cooper_rl.console import print_rows, progress_line
     from cooper_rl.evaluation.benchmarks import evaluate_model, table
     from cooper_rl.evaluation.config import EvalConfig
     from cooper_rl.recipe import load_recipe
-    from cooper_rl.tables import print_rows
 
     settings = EvalConfig(**load_recipe(config, context.args, command="eval"))
     with progress_line("eval") as progress:
@@ -346,37 +350,6 @@ def opened(file: Path | None) -> Iterator[tuple[IO[str], str]]:
         raise MissingFileError(f"{file}: no such file")
     with file.open() as lines:
         yield lines, str(file)
-
-
-@contextmanager
-def progress_line(title: str, *, shown: bool = True) -> Iterator[Callable[..., None] | None]:
-    """A progress bar on stderr with rate and time left, as the function that updates its one task (`completed`,
-    `total`, `description`); None where stderr is no terminal or it should not be shown."""
-    if not shown or not sys.stderr.isatty():
-        yield None
-        return
-    from functools import partial
-
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        ProgressColumn,
-        Task,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-    from rich.text import Text
-
-    class Rate(ProgressColumn):
-        def render(self, task: Task) -> Text:
-            return Text(f"{task.speed:,.1f}/s" if task.speed else "")
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Rate())
-    with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True)) as progress:
-        yield partial(progress.update, progress.add_task(title, total=None))
 
 
 def main() -> None:

@@ -18,11 +18,12 @@ import yaml
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from cooper_rl.console import print_rows
 from cooper_rl.errors import CooperError
+from cooper_rl.jsonl import whole_records
 from cooper_rl.monitor.report import write_report
-from cooper_rl.monitor.runs import read_jsonl, read_run
+from cooper_rl.monitor.runs import read_run
 from cooper_rl.monitor.summary import summarize, table
-from cooper_rl.tables import print_rows
 
 TRAIN_COMMAND = (sys.executable, "-m", "cooper_rl.cli", "train")
 POLL_SECONDS = 0.5
@@ -153,7 +154,7 @@ def _start(job: Job, config: Path, overrides: Mapping[str, object], train_comman
 
 def _show(job: Job, progress: Progress | None, console: Console) -> None:
     """The bar's new state, or a line for each tenth of the way where there is no terminal."""
-    rows = read_jsonl(job.folder / "metrics.jsonl")
+    rows = whole_records(job.folder / "metrics.jsonl")
     config = job.folder / "config.yaml"
     if not rows or not config.is_file():
         return

@@ -67,6 +67,17 @@ def written_before(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         file.truncate(end)
 
 
+def whole_records(path: Path) -> list[dict[str, Any]]:
+    """The records of a file that may still be written to, or that a kill cut off; none where there is no file."""
+    found = []
+    for line in path.read_text().splitlines() if path.is_file() else ():
+        try:
+            found.append(json.loads(line))
+        except json.JSONDecodeError:
+            continue
+    return found
+
+
 def write_atomically(path: Path, text: str) -> None:
     """The whole text, or what was there before."""
     path.parent.mkdir(parents=True, exist_ok=True)

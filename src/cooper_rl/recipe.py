@@ -24,9 +24,9 @@ EMBEDDED = {"policy": PACKAGE / "nano" / "policy", "reward_model": PACKAGE / "na
 ARMS = ("rule", "static", "cooper", "hybrid")
 CONFIGS = {  # of the commands beside train: class, and the files of it and its bases
     "train-rm": ("RewardModelTrainConfig", "verifyrm/config.py"),
-    "collect": ("CollectConfig", "annotation/config.py"),
-    "annotate": ("AnnotateConfig", "annotation/config.py"),
-    "eval": ("EvalConfig", "evaluation/config.py", "annotation/config.py"),
+    "collect": ("CollectConfig", "annotation/config.py", "llm/backends.py"),
+    "annotate": ("AnnotateConfig", "annotation/config.py", "llm/backends.py"),
+    "eval": ("EvalConfig", "evaluation/config.py", "annotation/config.py", "llm/backends.py"),
 }
 SOURCES = ("assistant", "perturb", "mined", "shuffle")
 

@@ -23,14 +23,14 @@ ALLOWED = {
     "annotation": {"records", "errors", "recipe", "jsonl", "data", "verifiers", "llm"},
     "evaluation": {"records", "errors", "recipe", "jsonl", "data", "verifiers", "llm", "verifyrm", "annotation"},
     "rl": {"records", "errors", "jsonl", "recipe", "verifiers", "llm", "data", "verifyrm"},
-    "monitor": {"records", "errors"},
-    "compare": {"errors", "monitor", "tables"},
-    "tables": set(),
+    "monitor": {"records", "errors", "jsonl"},
+    "compare": {"errors", "jsonl", "monitor", "console"},
+    "console": set(),
     "doctor": {"recipe", "memory"},
     "memory": {"errors", "recipe", "rl", "data", "llm"},
     "cli": {
         *("errors", "recipe", "data", "verifiers", "verifyrm", "annotation", "evaluation", "rl", "compare"),
-        *("monitor", "doctor", "tables"),
+        *("monitor", "doctor", "console"),
     },
     "__init__": {"records", "rl", "verifiers", "verifyrm"},
 }

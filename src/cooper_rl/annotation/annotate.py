@@ -157,7 +157,7 @@ def add_votes(candidates: Sequence[Candidate], config: AnnotateConfig, votes: Pa
     prompts = [judge_prompt(c.question, c.reference_answer, c.completion) for c in waiting]
     settings, seeds = Sampling(config.judge_max_new_tokens), [0] * len(prompts)
     if waiting:
-        generator = load_generator(resolve_model(str(config.judge), "policy"), config.backend)
+        generator = load_generator(resolve_model(str(config.judge), "policy"), config)
         with votes.open("a", encoding="utf-8") as file:
             answers = asked(generator, prompts, settings, seeds, stop_after=config.stop_after_failures)
             for count, (index, generation) in enumerate(answers, 1):

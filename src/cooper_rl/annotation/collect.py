@@ -87,7 +87,7 @@ def generations(config: CollectConfig, model: str, tasks: list[Task]) -> Iterabl
     if not tasks:
         return
     prompts = [conversation(task.problem.question, config.system_prompt) for task in tasks]
-    generator = load_generator(resolve_model(model, "policy"), config.backend)
+    generator = load_generator(resolve_model(model, "policy"), config)
     for index, generation in asked(
         generator, prompts, sampling(config), [task.seed for task in tasks], stop_after=config.stop_after_failures
     ):

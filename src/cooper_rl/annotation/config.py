@@ -12,20 +12,10 @@ BENCHMARKS = ["gsm8k", "svamp", "math500", "olympiadbench", "odyssey", "aqua"]
 
 
 @dataclass(kw_only=True)
-class AskingConfig:
+class AskingConfig(BackendSettings):
     """How models are asked, and when a server is taken for gone."""
 
-    concurrency: int = 16
-    timeout_seconds: float = 120.0
-    retries: int = 4
-    api_key_env: str = "OPENAI_API_KEY"
-    batch_size: int = 32
     stop_after_failures: int = 16  # in a row
-
-    @property
-    def backend(self) -> BackendSettings:
-        """The same for a back end."""
-        return BackendSettings(self.concurrency, self.timeout_seconds, self.retries, self.api_key_env, self.batch_size)
 
 
 @dataclass

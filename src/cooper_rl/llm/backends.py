@@ -9,7 +9,7 @@ from cooper_rl.llm.generator import Generator
 from cooper_rl.llm.server import OpenAIServer
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(kw_only=True)
 class BackendSettings:
     """How a back end is asked; the first four are for servers."""
 

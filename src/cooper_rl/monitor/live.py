@@ -9,8 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+from cooper_rl.jsonl import whole_records
 from cooper_rl.monitor.page import CELLS, CURVES, STYLE, cell_of, curve, escape, html_table, pair, rollout
-from cooper_rl.monitor.runs import Run, read_jsonl, read_run
+from cooper_rl.monitor.runs import Run, read_run
 
 SCRIPT = Path(__file__).with_name("live.js").read_text()
 SHOWN = 20  # rollouts at a time
@@ -125,7 +126,7 @@ def rollouts(run: Run, query: Mapping[str, str]) -> str:
     asked = int(query["step"]) if query.get("step", "").isdigit() else -1
     chosen = asked if asked in files else max(files, default=0)
     cell = query.get("cell", "all")
-    records = read_jsonl(files[chosen]) if files else []
+    records = whole_records(files[chosen]) if files else []
     if kind == "rollouts" and cell in CELLS:
         records = [record for record in records if cell_of(record) == cell]
     offset = int(query["offset"]) if query.get("offset", "").isdigit() else 0

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from cooper_rl.jsonl import whole_records
 from cooper_rl.monitor.curves import figure, trajectories
 from cooper_rl.monitor.page import (
     CELLS,
@@ -24,7 +25,7 @@ from cooper_rl.monitor.page import (
     plot,
     rank,
 )
-from cooper_rl.monitor.runs import Run, read_jsonl, read_run
+from cooper_rl.monitor.runs import Run, read_run
 from cooper_rl.monitor.summary import run_table, sentence, summarize, table
 
 SHOWN_ROLLOUTS = 40  # of each of three steps
@@ -113,7 +114,7 @@ def cells_over_time(run: Run) -> str:
     """The shares of the cells over the steps."""
     lines: dict[str, list[tuple[int, float, float, float]]] = {cell: [] for cell in CELLS}
     for path in run.steps_of("rollouts"):
-        records = read_jsonl(path)
+        records = whole_records(path)
         cells = [cell_of(record) for record in records]
         for cell in CELLS:
             share = cells.count(cell) / max(1, len(cells))
@@ -127,7 +128,7 @@ def calibration(run: Run) -> str:
     tenth = max(1, len(files) // 10)
     rows = [["score", *(f"{low:g} to {min(1, high):g}" for low, high in BINS)]]
     for title, part in (("first", files[:tenth]), ("last", files[-tenth:])):
-        records = [r for path in part for r in read_jsonl(path) if r.get("score") is not None]
+        records = [r for path in part for r in whole_records(path) if r.get("score") is not None]
         judged = [r for r in records if cell_of(r) != "unclear"]
         cells = []
         for low, high in BINS:
@@ -149,7 +150,7 @@ def rollout_reader(run: Run) -> str:
     chosen = dict.fromkeys([files[0], files[len(files) // 2], files[-1]])
     parts = [f"<h3>{escape(run.arm)}, seed {run.seed}</h3>"]
     for path in chosen:
-        records = read_jsonl(path)
+        records = whole_records(path)
         shown = sorted(records, key=lambda r: cell_of(r) != "fooled")[:SHOWN_ROLLOUTS]
         step = records[0]["step"] if records else "?"
         shown_browser = browser(f"{run.path.name}-{step}", shown)
@@ -163,7 +164,7 @@ def pair_reader(run: Run) -> str:
     for kind, word in (("pairs", "step"), ("rolled_back", "taken back at step")):
         files = [path for path in run.steps_of(kind) if path.stat().st_size]
         for path in dict.fromkeys([*files[:1], *files[-1:]] if kind == "pairs" else files[-1:]):
-            shown = "".join(map(pair, read_jsonl(path)[:SHOWN_PAIRS]))
+            shown = "".join(map(pair, whole_records(path)[:SHOWN_PAIRS]))
             parts.append(f"<details><summary>{word} {int(path.stem.split('_')[1])}</summary>{shown}</details>")
     return "".join(parts)
 

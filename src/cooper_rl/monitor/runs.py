@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.jsonl import whole_records
 
 
 @dataclass(frozen=True)
@@ -50,17 +51,6 @@ class Run:
         return sorted((self.path / kind).glob("step_*.jsonl"))
 
 
-def read_jsonl(path: Path) -> list[dict[str, Any]]:
-    """Records of a file that may still be written to."""
-    records = []
-    for line in path.read_text().splitlines() if path.is_file() else ():
-        try:
-            records.append(json.loads(line))
-        except json.JSONDecodeError:
-            continue
-    return records
-
-
 def read_run(path: Path) -> Run:
     """A run from its folder.
 
@@ -74,7 +64,7 @@ def read_run(path: Path) -> Run:
     config = yaml.safe_load((path / "config.yaml").read_text()) if (path / "config.yaml").is_file() else {}
     environment_file = path / "environment.json"
     environment = json.loads(environment_file.read_text()) if environment_file.is_file() else {}
-    return Run(path, config or {}, environment, read_jsonl(path / "metrics.jsonl"))
+    return Run(path, config or {}, environment, whole_records(path / "metrics.jsonl"))
 
 
 def find_runs(paths: Sequence[Path]) -> list[Path]:

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cooper_rl.jsonl import write_atomically
+from cooper_rl.jsonl import whole_records, write_atomically
 
 logger = logging.getLogger(__name__)
 COMPLETE = "complete.json"  # a checkpoint folder without it was cut off by a kill
@@ -33,14 +33,7 @@ def append_metrics(output_dir: str, step: int, metrics: dict[str, Any]) -> None:
 
 def read_metrics(output_dir: str | Path) -> list[dict[str, Any]]:
     """The lines of metrics.jsonl; one that a kill cut off is left out."""
-    path = Path(output_dir) / "metrics.jsonl"
-    rows = []
-    for line in path.read_text().splitlines() if path.is_file() else ():
-        try:
-            rows.append(json.loads(line))
-        except json.JSONDecodeError:
-            continue
-    return rows
+    return whole_records(Path(output_dir) / "metrics.jsonl")
 
 
 def step_file(output_dir: str, kind: str, step: int) -> Path:
