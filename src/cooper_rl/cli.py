@@ -109,7 +109,10 @@ def verify(
     output: Annotated[Path | None, typer.Option(help="Where to write; stdout by default.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where --output ends.")] = False,
     verifier: Annotated[
-        str, typer.Option(help="math, math_verify, exact, choice, reasoning_gym:<task> or module:function.")
+        str,
+        typer.Option(
+            help="math, math_verify, exact, choice, gsm8k_strict, gsm8k_flexible, reasoning_gym:<task> or module:function."
+        ),
     ] = "math",
     workers: Annotated[int, typer.Option(help="Worker processes.")] = 2,
     deadline_seconds: Annotated[float, typer.Option(help="Hard limit for one record.")] = 5.0,

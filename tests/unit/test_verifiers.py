@@ -16,6 +16,7 @@ import pytest
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers import RuleVerifier, pool
+from cooper_rl.verifiers.plain import explain_gsm8k_flexible, explain_gsm8k_strict
 from cooper_rl.verifiers.stream import verify_stream
 
 
@@ -248,3 +249,27 @@ def test_unknown_kind():
 
 def test_reasons_are_all_different():
     assert len({reason.value for reason in Reason}) == len(Reason)
+
+
+@pytest.mark.parametrize(
+    ("completion", "strict", "flexible"),
+    [
+        ("3 + 4 = 7\n#### 7", "CORRECT", "CORRECT"),
+        ("#### 7.", "CORRECT", "CORRECT"),
+        ("#### 7\nNo: #### 8", "CORRECT", "INCORRECT"),  # the first, the last
+        ("The answer is 7 in 4 weeks.", "UNPARSEABLE", "INCORRECT"),
+        ("So $7", "UNPARSEABLE", "CORRECT"),
+        ("#### $7", "UNPARSEABLE", "CORRECT"),
+        ("#### 7.00", "INCORRECT", "INCORRECT"),  # compared as text
+        ("", "UNPARSEABLE", "UNPARSEABLE"),
+    ],
+)
+def test_the_two_readings_of_the_evaluation_harness(completion, strict, flexible):
+    assert explain_gsm8k_strict("7", completion).verdict == strict
+    assert explain_gsm8k_flexible("7", completion).verdict == flexible
+
+
+def test_the_harness_reads_numbers_without_commas():
+    assert explain_gsm8k_strict("1,000", "#### 1000").verdict == "CORRECT"
+    assert explain_gsm8k_strict("work\n#### 1000", "#### 1,000").verdict == "CORRECT"
+    assert explain_gsm8k_flexible(" ", "5").verdict == "UNPARSEABLE"

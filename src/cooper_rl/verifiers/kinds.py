@@ -16,6 +16,8 @@ KINDS = {
     "math": "cooper_rl.verifiers.maths:explain",
     "math_verify": "cooper_rl.verifiers.maths:explain_plain",
     "exact": "cooper_rl.verifiers.plain:explain_exact",
+    "gsm8k_strict": "cooper_rl.verifiers.plain:explain_gsm8k_strict",
+    "gsm8k_flexible": "cooper_rl.verifiers.plain:explain_gsm8k_flexible",
     "choice": "cooper_rl.verifiers.plain:explain_choice",
 }
 TASK = "reasoning_gym:"  # and the name of a task, for its own scorer

@@ -25,6 +25,33 @@ def explain_exact(reference: str, completion: str) -> Verification:
     return Verification.compared(gold == answer, gold, answer)
 
 
+def explain_gsm8k_strict(reference: str, completion: str) -> Verification:
+    """lm-evaluation-harness's `strict-match` of GSM8K: the number after the first "#### "."""
+    found = re.search(r"#### (-?[0-9.,]+)", completion)
+    return _gsm8k(reference, found.group(1) if found else None)
+
+
+def explain_gsm8k_flexible(reference: str, completion: str) -> Verification:
+    """lm-evaluation-harness's `flexible-extract` of GSM8K: the last thing that looks like a number."""
+    found = re.findall(r"-?[$0-9.,]{2,}|-?[0-9]+", completion)
+    return _gsm8k(reference, found[-1] if found else None)
+
+
+def _gsm8k(reference: str, answer: str | None) -> Verification:
+    """Equal as text without commas, dollar signs and a full stop at the end, as that harness compares."""
+    gold = _gsm8k_text(reference.rpartition("#### ")[2])
+    if not gold:
+        return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
+    if answer is None:
+        return Verification(Verdict.UNPARSEABLE, Reason.NO_ANSWER, gold)
+    text = _gsm8k_text(answer.strip())
+    return Verification.compared(text == gold, gold, text)
+
+
+def _gsm8k_text(text: str) -> str:
+    return re.sub(r"\.$", "", text.replace(",", "").replace("$", "")).casefold()
+
+
 def explain_choice(reference: str, completion: str) -> Verification:
     """The `choice` verifier: the letter of the option, with or without its text."""
     gold = letter(reference)
