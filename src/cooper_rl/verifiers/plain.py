@@ -39,7 +39,7 @@ def explain_gsm8k_flexible(reference: str, completion: str) -> Verification:
 
 def _gsm8k(reference: str, answer: str | None) -> Verification:
     """Equal as text without commas, dollar signs and a full stop at the end, as that harness compares."""
-    gold = _gsm8k_text(reference.rpartition("#### ")[2])
+    gold = _gsm8k_text(reference.rpartition("#### ")[2].strip())
     if not gold:
         return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
     if answer is None:
