@@ -111,7 +111,7 @@ def verify(
     verifier: Annotated[
         str,
         typer.Option(
-            help="math, math_verify, exact, choice, gsm8k_strict, gsm8k_flexible, reasoning_gym:<task>, module:function."
+            help="math, math_verify, exact, choice, gsm8k_strict, gsm8k_flexible, reasoning_gym:TASK, module:function."
         ),
     ] = "math",
     workers: Annotated[int, typer.Option(help="Worker processes.")] = 2,
