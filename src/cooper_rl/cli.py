@@ -235,7 +235,10 @@ def train_rm(context: typer.Context, config: Config = None, resume: Resume = Fal
 
 @app.command("eval-rm")
 def eval_rm(
-    files: Annotated[list[str], typer.Argument(help="JSONL of labelled triples, also .gz.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(help="JSONL of labelled triples (.gz too), verifybench, verifybench_hard or hardverify_math."),
+    ],
     model: Annotated[str | None, typer.Option(help="A VerifyRM: folder, hub id or nano.")] = None,
     verifier: Annotated[str, typer.Option(help="The rule to compare with.")] = "math",
     judge: Annotated[str | None, typer.Option(help="An LLM to compare with, as in collect.")] = None,
@@ -248,14 +251,14 @@ def eval_rm(
     """
     import json
 
+    from cooper_rl.evaluation.published import check_labelled
     from cooper_rl.evaluation.reward_model import EvalSettings, as_lines, evaluate_files
-    from cooper_rl.recipe import check_model_folder, local_file, resolve_model
+    from cooper_rl.recipe import check_model_folder, resolve_model
 
     if model:
         check_model_folder(resolve_model(model, "reward_model"), "--model")
     for file in files:
-        if not local_file(file):
-            raise MissingFileError(f"{file}: no such file of labelled triples, here or in COOPER_DATA_DIR")
+        check_labelled(file)
     found = evaluate_files(files, EvalSettings(model=model, verifier=verifier, judge=judge, probes=probes))
     typer.echo(json.dumps(found) if json_ else "\n".join(as_lines(found)))
 

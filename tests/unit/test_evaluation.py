@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from cooper_rl.cli import app
+from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.evaluation.metrics import auroc, bootstrap, calibration_error, figures
+from cooper_rl.evaluation.published import check_labelled, load_labelled
 from cooper_rl.evaluation.reward_model import EvalSettings, answer_type, evaluate_files
-from cooper_rl.records import Problem, Verdict
+from cooper_rl.records import LabelledCompletion, Problem, Verdict
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm.probes import PROBES, probe_triples, wrong_answer
 
@@ -116,3 +118,26 @@ def test_the_command(labelled, capsys):
 )
 def test_answer_types(reference, kind):
     assert answer_type(reference) == kind
+
+
+def test_published_sets_by_name(tmp_path, monkeypatch):
+    """In the form of their authors: VerifyBench's human labels; HardVerify's two answers a question."""
+    monkeypatch.setenv("COOPER_DATA_DIR", str(tmp_path))
+    bench = {
+        "question": "q",
+        "answer": "4",
+        "completion": "It is 5.",
+        "gold_correct": False,
+        "source": "s",
+        "data_id": 1,
+    }
+    (tmp_path / "verify_bench_hard.jsonl").write_text(json.dumps(bench) + "\n")
+    assert load_labelled("verifybench_hard") == [LabelledCompletion("q", "4", "It is 5.", False, "s")]
+    hard = {"question": "q", "ground_truth": "1/2", "fn_output": "0.5", "tn_output": "2"}
+    (tmp_path / "HardVerify-Math.json").write_text(json.dumps([hard]))
+    assert [(t.completion, t.correct) for t in load_labelled("hardverify_math")] == [("0.5", True), ("2", False)]
+    (tmp_path / "verify_bench.jsonl").write_text(json.dumps({"question": "q"}) + "\n")
+    with pytest.raises(BadInputError, match=r"verify_bench.jsonl: record 1 has no field 'answer'"):
+        load_labelled("verifybench")
+    with pytest.raises(MissingFileError, match="by name: verifybench, verifybench_hard, hardverify_math"):
+        check_labelled("verify-bench")

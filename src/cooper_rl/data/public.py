@@ -84,7 +84,7 @@ def load_public(name: str, split: str) -> list[Problem]:
         BackendError: neither a local copy nor the hub could be read.
     """
     if name not in PUBLIC:
-        records = _from_hub(name, None, split)
+        records = from_hub(name, None, split)
         return [to_problem(r, f"{name}[{i}]", name) for i, r in enumerate(records)]
     known = PUBLIC[name]
     if split not in known.local:
@@ -93,7 +93,7 @@ def load_public(name: str, split: str) -> list[Problem]:
     if path:
         records = (record for _, record in read_records(path))
     elif split in known.hub:
-        records = _from_hub(*known.hub[split])
+        records = from_hub(*known.hub[split])
     else:
         raise BackendError(f"{name}: not on the hub; put problems/{known.local[split]} into $COOPER_DATA_DIR")
     return _convert(name, known.convert, records)
@@ -121,11 +121,20 @@ def _convert(name: str, convert: Convert, records: Iterable[dict[str, Any]]) -> 
     return problems
 
 
-def _from_hub(name: str, configuration: str | None, split: str) -> Iterable[dict[str, Any]]:
+def from_hub(
+    name: str, configuration: str | None, split: str, *, data_files: str | None = None
+) -> Iterable[dict[str, Any]]:
+    """The records of a hub data set, or of one of its files.
+
+    Raises:
+        BackendError: it cannot be read.
+    """
     import datasets
 
     try:
-        loaded: Iterable[dict[str, Any]] = datasets.load_dataset(name, configuration, split=split)
+        loaded: Iterable[dict[str, Any]] = datasets.load_dataset(
+            name, configuration, split=split, data_files=data_files
+        )
     except (OSError, ValueError, datasets.exceptions.DatasetNotFoundError) as error:
         raise BackendError(f"{name}: not read from the hub ({error}); set COOPER_DATA_DIR to local copies") from error
     return loaded

@@ -10,6 +10,7 @@ import numpy as np
 
 from cooper_rl.annotation.judge import judge_prompt, read_vote
 from cooper_rl.evaluation.metrics import Bools, Floats, bootstrap, figures
+from cooper_rl.evaluation.published import load_labelled
 from cooper_rl.llm import Sampling, load_generator
 from cooper_rl.recipe import resolve_model
 from cooper_rl.records import LabelledCompletion, Problem, Verdict
@@ -17,7 +18,6 @@ from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifiers.answers import is_solution
 from cooper_rl.verifiers.forms import form_of
 from cooper_rl.verifyrm.probes import probe_triples
-from cooper_rl.verifyrm.triples import read_triples
 
 Judge = Callable[[Sequence[LabelledCompletion]], Floats]
 WITH_INTERVAL = ("accuracy", "balanced_accuracy", "f1", "auroc")
@@ -45,7 +45,7 @@ def evaluate_files(files: Sequence[str], settings: EvalSettings) -> dict[str, An
     Raises:
         BadInputError, MissingFileError: a file or model that cannot be read.
     """
-    sets = {name: read_triples(name) for name in files}
+    sets = {name: load_labelled(name) for name in files}
     judges = judges_of(settings)
     found: dict[str, Any] = {"files": {}}
     for name, triples in sets.items():

@@ -1,0 +1,86 @@
+"""Published sets of labelled completions by name: local copies in COOPER_DATA_DIR first, then the Hugging Face hub."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from cooper_rl.data.files import read_records
+from cooper_rl.data.public import from_hub, local_copy
+from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.recipe import local_file
+from cooper_rl.records import LabelledCompletion
+from cooper_rl.verifyrm.triples import read_triples
+
+Convert = Callable[[dict[str, Any]], Iterator[LabelledCompletion]]
+
+
+def _verifybench(record: dict[str, Any]) -> Iterator[LabelledCompletion]:
+    """One completion with a human label."""
+    text = (str(record[name]) for name in ("question", "answer", "completion"))
+    yield LabelledCompletion(*text, bool(record["gold_correct"]), str(record.get("source", "verifybench")))
+
+
+def _hardverify(record: dict[str, Any]) -> Iterator[LabelledCompletion]:
+    """A right answer that rules miss (a false negative of theirs), and a wrong one."""
+    for name, correct in (("fn_output", True), ("tn_output", False)):
+        text = (str(record[key]) for key in ("question", "ground_truth", name))
+        yield LabelledCompletion(*text, correct, "hardverify_math")
+
+
+@dataclass(frozen=True)
+class Published:
+    """Where a set is: the file's name in COOPER_DATA_DIR, and the hub's id and file."""
+
+    convert: Convert
+    local: str
+    hub: str
+    hub_file: str | None = None
+
+
+PUBLISHED = {
+    "verifybench": Published(_verifybench, "verify_bench.jsonl", "ZJU-REAL/VerifyBench", "verify_bench.jsonl"),
+    "verifybench_hard": Published(
+        _verifybench, "verify_bench_hard.jsonl", "ZJU-REAL/VerifyBench", "verify_bench_hard.jsonl"
+    ),
+    "hardverify_math": Published(_hardverify, "HardVerify-Math.json", "zhangchenxu/HardVerify-Math"),
+}
+
+
+def load_labelled(name: str) -> list[LabelledCompletion]:
+    """The triples of a published set, or of a file.
+
+    Raises:
+        MissingFileError, BadInputError: no such file; a record without its fields.
+        BackendError: neither a local copy nor the hub could be read.
+    """
+    known = PUBLISHED.get(name)
+    if known is None:
+        return read_triples(name)
+    path = local_copy(known.local)
+    records: Iterable[dict[str, Any]]
+    if path:
+        records = (record for _, record in read_records(path))
+    else:
+        records = from_hub(known.hub, None, "train", data_files=known.hub_file)
+    triples = []
+    for number, record in enumerate(records, 1):
+        try:
+            triples += known.convert(record)
+        except KeyError as error:
+            raise BadInputError(f"{path or known.hub}: record {number} has no field {error}") from error
+    return triples
+
+
+def check_labelled(name: str) -> None:
+    """What can be said before a model is loaded.
+
+    Raises:
+        MissingFileError: it is no published set and no file.
+    """
+    if name not in PUBLISHED and not local_file(name):
+        names = ", ".join(PUBLISHED)
+        raise MissingFileError(
+            f"{name}: no such file of labelled triples, here or in COOPER_DATA_DIR; by name: {names}"
+        )
