@@ -18,15 +18,16 @@ Convert = Callable[[dict[str, Any]], Iterator[LabelledCompletion]]
 
 def _verifybench(record: dict[str, Any]) -> Iterator[LabelledCompletion]:
     """One completion with a human label."""
-    text = (str(record[name]) for name in ("question", "answer", "completion"))
-    yield LabelledCompletion(*text, bool(record["gold_correct"]), str(record.get("source", "verifybench")))
+    question, answer, completion = (str(record[name]) for name in ("question", "answer", "completion"))
+    source = str(record.get("source", "verifybench"))
+    yield LabelledCompletion(question, answer, completion, bool(record["gold_correct"]), source)
 
 
 def _hardverify(record: dict[str, Any]) -> Iterator[LabelledCompletion]:
     """A right answer that rules miss (a false negative of theirs), and a wrong one."""
     for name, correct in (("fn_output", True), ("tn_output", False)):
-        text = (str(record[key]) for key in ("question", "ground_truth", name))
-        yield LabelledCompletion(*text, correct, "hardverify_math")
+        question, answer, completion = (str(record[key]) for key in ("question", "ground_truth", name))
+        yield LabelledCompletion(question, answer, completion, correct, "hardverify_math")
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def load_labelled(name: str) -> list[LabelledCompletion]:
         records = (record for _, record in read_records(path))
     else:
         records = from_hub(known.hub, None, "train", data_files=known.hub_file)
-    triples = []
+    triples: list[LabelledCompletion] = []
     for number, record in enumerate(records, 1):
         try:
             triples += known.convert(record)
@@ -80,7 +81,5 @@ def check_labelled(name: str) -> None:
         MissingFileError: it is no published set and no file.
     """
     if name not in PUBLISHED and not local_file(name):
-        names = ", ".join(PUBLISHED)
-        raise MissingFileError(
-            f"{name}: no such file of labelled triples, here or in COOPER_DATA_DIR; by name: {names}"
-        )
+        where = f"here or in COOPER_DATA_DIR; by name: {', '.join(PUBLISHED)}"
+        raise MissingFileError(f"{name}: no such file of labelled triples, {where}")
