@@ -103,13 +103,13 @@ def data() -> Iterator[Finding]:
 
 def memory(recipe: Mapping[str, Any]) -> Iterator[Finding]:
     """What a run of this recipe needs of a device, and whether it is there."""
-    from cooper_rl.memory import available, estimate, total
+    from cooper_rl.memory import KEPT_ON_CPU, MAIN_MEMORY, available, estimate, total
 
     parts = estimate(recipe)
     for name, size in parts.items():
         yield Finding("ok", name, f"{size:8.2f} GiB")
     device, there = available()
-    peak = total(parts)
+    peak = total(parts, KEPT_ON_CPU if device == MAIN_MEMORY else 0.0)
     fits = peak < 0.95 * there
     way_out = "" if fits else "; try a smaller per_device_train_batch_size, lora_rank, or recipes/accelerate/fsdp2.yaml"
     what = "fits into" if fits else "does not fit into"

@@ -41,6 +41,13 @@ def test_results_and_data_agree():
     spec.loader.exec_module(script)
     text = (ROOT / "docs" / "results.md").read_text()
     assert script.rebuilt(text) == text and text.count("<!-- table ") == text.count("<!-- end -->") > 5
+    readme = (ROOT / "README.md").read_text()
+    assert script.means(script.data_of("default")) in readme  # the table there is this one
+    ends = {e["arm"]: [] for e in script.data_of("mined")}
+    for entry in script.data_of("mined"):
+        ends[entry["arm"]].append(entry["true_accuracy"]["end"])
+    for values in ends.values():
+        assert f"{min(values):.3f} to {max(values):.3f}" in readme
     assert script.rebuilt(text.replace("| cooper | 5 |", "| cooper | 6 |")) == text  # a changed figure is seen
     for path in (ROOT / "docs" / "data").glob("*.json"):
         for key, title in script.DRAWN.items():

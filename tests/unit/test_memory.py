@@ -1,0 +1,55 @@
+"""The estimate of a run's memory: by hand for its parts, and what of them is there at the same time."""
+
+import pytest
+
+from cooper_rl.errors import BadInputError
+from cooper_rl.memory import GIB, Shape, estimate, shape_of, total
+from cooper_rl.recipe import EMBEDDED, load_recipe
+
+QUICKSTART = load_recipe("recipes/quickstart.yaml")
+
+
+def parts_of(**settings):
+    return estimate({**QUICKSTART, **settings}, runtime_bytes=0)
+
+
+def test_the_shape_of_the_shipped_policy():
+    shape = shape_of(str(EMBEDDED["policy"]))
+    assert (shape.layers, shape.hidden, shape.kv_width) == (4, 128, 128)
+    weights = (EMBEDDED["policy"] / "model.safetensors").stat().st_size / 4
+    assert shape.parameters == pytest.approx(weights, rel=0.01)  # float32, tied embeddings counted once
+    assert isinstance(shape, Shape)
+    with pytest.raises(BadInputError, match="no model configuration"):
+        shape_of("/nowhere/at/all")
+
+
+def test_parts_by_hand():
+    shape = shape_of(str(EMBEDDED["policy"]))
+    parts = parts_of()
+    assert parts["policy weights"] * GIB == 4 * shape.parameters
+    assert parts["policy gradients and optimiser"] == 3 * parts["policy weights"] == 3 * parts["reference policy"]
+    assert parts["guard's copy (in main memory)"] == parts["reward model gradients and optimiser"]
+    assert parts_of(beta=0)["reference policy"] == 0
+    assert "reward model weights" not in parts_of(arm="rule")
+    assert "reward model gradients and optimiser" not in parts_of(arm="static")
+    assert parts_of(lora_rank=4)["policy gradients and optimiser"] < parts["policy gradients and optimiser"] / 5
+    double = parts_of(per_device_train_batch_size=128)
+    assert double["policy activations"] == 2 * parts["policy activations"]
+    assert double["key-value cache"] == 2 * parts["key-value cache"]
+
+
+def test_what_passes_is_not_added_up():
+    parts = {"policy weights": 4.0, "policy activations": 2.0, "key-value cache": 1.0, "reward model activations": 3.0}
+    assert total(parts) == 7.0 and total(parts, kept=0.5) == 8.5 and total(parts, kept=1.0) == 10.0
+
+
+def test_doctor_says_whether_it_fits(monkeypatch, capsys):
+    from cooper_rl import doctor, memory
+
+    monkeypatch.setattr(memory, "library_bytes", lambda: GIB)
+    assert doctor.print_findings(QUICKSTART, as_json=False) == 0
+    assert "fits into" in capsys.readouterr().out
+    monkeypatch.setattr(memory, "available", lambda: ("a small device", 1.0))
+    assert doctor.print_findings(QUICKSTART, as_json=False) == 1
+    said = capsys.readouterr().out
+    assert "does not fit into 1 GiB of a small device; try a smaller per_device_train_batch_size" in said
