@@ -60,6 +60,8 @@ def to_problem(record: dict[str, Any], place: str, source: str) -> Problem:
     answer = answer[0] if isinstance(answer, list) and len(answer) == 1 else answer
     if not isinstance(question, str) or not isinstance(answer, str | int | float):
         raise BadInputError(f"{place}: question must be text, and the answer text or a number")
+    if not question.strip() or not str(answer).strip():
+        raise BadInputError(f"{place}: the question or the answer is blank; leave the record out or fill it in")
     metadata = {"worked_solution": record["worked_solution"]} if record.get("worked_solution") else {}
     return Problem(question, str(answer), source, str(record.get("problem_id", place)), metadata)
 
