@@ -170,7 +170,8 @@ def table(found: dict[str, Any]) -> list[list[str]]:
         other = "-"
         if test:
             low, high = (f"{100 * test[name]:+.1f}" for name in ("low", "high"))
-            other = f"{100 * test['difference']:+.1f} [{low}, {high}] p {test['p_value']:.3f}"
+            p_value = f"p = {test['p_value']:.3f}" if test["p_value"] >= 0.001 else "p < 0.001"
+            other = f"{100 * test['difference']:+.1f} [{low}, {high}] {p_value}"
         shares = [f"{100 * row[name]:.1f}" for name in ("unparseable", "cut_off")]
         rows.append([benchmark, str(row["problems"]), *cells, *shares, other])
     return rows
