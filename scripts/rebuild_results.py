@@ -22,7 +22,7 @@ from cooper_rl.jsonl import write_atomically
 from cooper_rl.monitor.curves import figure
 from cooper_rl.monitor.page import band
 from cooper_rl.monitor.runs import Run, find_runs, read_run
-from cooper_rl.monitor.summary import run_table, summarize_run, table
+from cooper_rl.monitor.summary import ends, run_table, summarize_run, table
 from cooper_rl.rl.audit import HackingAlarm
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -48,7 +48,7 @@ def entry_of(run: Run) -> Data:
         "commit": str(run.environment.get("commit", "?"))[:7],
         "base": measured[0][1] if measured else None,
         **summarize_run(run),
-        "false_positive_rate": {"end": fmean(fooled[-max(1, len(fooled) // 10) :]) if fooled else None},
+        "false_positive_rate": {"end": ends(fooled)["end"]},
         "alarm_step": alarm_step(run),
         "loss_step": loss_step(measured),
         "rolled_back": int(sum(value for _, value in run.series("reward_model/rolled_back"))),

@@ -21,11 +21,11 @@ def nano_reward_model():
 
 
 @pytest.fixture
-def serve():
+def background():
+    """Starts servers, each in a thread, and ends them with the test."""
     servers = []
 
-    def start(behave):
-        server = Server(behave)
+    def start(server):
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         servers.append(server)
         return server
@@ -34,3 +34,8 @@ def serve():
     for server in servers:
         server.shutdown()
         server.server_close()
+
+
+@pytest.fixture
+def serve(background):
+    return lambda behave: background(Server(behave))

@@ -20,7 +20,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from cooper_rl.console import print_rows
 from cooper_rl.errors import CooperError
-from cooper_rl.jsonl import whole_records
+from cooper_rl.jsonl import whole_records, write_atomically
 from cooper_rl.monitor.report import write_report
 from cooper_rl.monitor.runs import read_run
 from cooper_rl.monitor.summary import summarize, table
@@ -174,9 +174,7 @@ def _conclude(todo: Sequence[Job], output_dir: Path, as_json: bool) -> dict[str,
     done = [read_run(job.folder) for job in todo if job.finished()]
     summary = summarize(done)
     if done:
-        path = output_dir / "summary.json"
-        path.with_suffix(".part").write_text(json.dumps(summary, indent=2) + "\n")
-        os.replace(path.with_suffix(".part"), path)
+        write_atomically(output_dir / "summary.json", json.dumps(summary, indent=2) + "\n")
         report = write_report([run.path for run in done], output_dir / "report.html")
         if as_json:
             print_json(summary)

@@ -70,7 +70,7 @@ def written_before(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def whole_records(path: Path) -> list[dict[str, Any]]:
     """The records of a file that may still be written to, or that a kill cut off; none where there is no file."""
     found = []
-    for line in path.read_text().splitlines() if path.is_file() else ():
+    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
         try:
             found.append(json.loads(line))
         except json.JSONDecodeError:
@@ -82,7 +82,7 @@ def write_atomically(path: Path, text: str) -> None:
     """The whole text, or what was there before."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.part")
-    with temporary.open("w") as file:
+    with temporary.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

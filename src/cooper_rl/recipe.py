@@ -78,8 +78,8 @@ def load_recipe(path: str | Path | None, overrides: Sequence[str] = (), *, comma
         raise BadInputError(f"{path}: no variant {variant!r}; it has {', '.join(variants) or 'none'}")
     known = known_keys(command)
     recipe: dict[str, Any] = {}
-    named = {str(path): written, **{f"{path}: variant {name}": keys for name, keys in variants.items()}}
-    for source, keys in [*named.items(), ("command line", given)]:
+    others = [(f"{path}: variant {name}", keys, name == variant) for name, keys in variants.items()]
+    for source, keys, applies in [(str(path), written, True), *others, ("command line", given, True)]:
         for key in keys:
             if key not in known:
                 near = difflib.get_close_matches(key, known, 1)
@@ -87,8 +87,8 @@ def load_recipe(path: str | Path | None, overrides: Sequence[str] = (), *, comma
                 raise BadInputError(f"{source}: unknown key {key!r}{hint}")
             if known[key] in ("float", "int") and not isinstance(plain_value(key, keys[key]), int | float):
                 raise BadInputError(f"{source}: {key}: {keys[key]!r} is not a number")
-        if keys is written or keys is given or source.endswith(f": variant {variant}"):
-            recipe = {**recipe, **keys}
+        if applies:
+            recipe |= keys
     return {key: plain_value(key, value) for key, value in recipe.items()}
 
 

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import threading
 import time
 
 import httpx
@@ -37,19 +36,8 @@ def write_run(folder, steps, rollouts_a_step):
 
 
 @pytest.fixture
-def monitor(tmp_path):
-    servers = []
-
-    def start(folder):
-        server = Monitor(folder)
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        servers.append(server)
-        return server
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+def monitor(background):
+    return lambda folder: background(Monitor(folder))
 
 
 def test_its_parts(tmp_path, monitor):

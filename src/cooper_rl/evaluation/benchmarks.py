@@ -116,8 +116,7 @@ def figures(scored: Sequence[dict[str, Any]], config: EvalConfig) -> dict[str, A
     for name, values_P in by_name.items():
         low, high = interval(values_P, samples=config.bootstrap_samples, seed=config.seed)
         row[name] = {"mean": float(values_P.mean()), "low": low, "high": high}
-    share = {v.value.lower(): float(np.mean([s["verdict"] == v for s in scored])) for v in Verdict}
-    row["unparseable"] = share["unparseable"]
+    row["unparseable"] = float(np.mean([s["verdict"] == Verdict.UNPARSEABLE for s in scored]))
     row["cut_off"] = float(np.mean([s["finish_reason"] == "length" for s in scored]))
     row["by_problem"] = dict(zip(problems, right_P_N.mean(axis=1).tolist(), strict=True))
     return row
@@ -161,7 +160,7 @@ def table(found: dict[str, Any]) -> list[list[str]]:
     """Header and rows for a reader; intervals in brackets, in percent."""
     names = ["avg", *dict.fromkeys(n for row in found["benchmarks"].values() for n in row if "@" in n)]
     greedy = any("greedy" in row for row in found["benchmarks"].values())
-    header = ["benchmark", "problems", *(f"avg@{_samples(found)}" if n == "avg" else n for n in names)]
+    header = ["benchmark", "problems", *(f"avg@{found['protocol']['num_samples']}" if n == "avg" else n for n in names)]
     rows = [[*header, *(["greedy"] if greedy else []), "unparseable", "cut off", "against"]]
     for benchmark, row in found["benchmarks"].items():
         cells = [percent(row[name]) if name in row else "-" for name in names]
@@ -175,10 +174,6 @@ def table(found: dict[str, Any]) -> list[list[str]]:
         shares = [f"{100 * row[name]:.1f}" for name in ("unparseable", "cut_off")]
         rows.append([benchmark, str(row["problems"]), *cells, *shares, other])
     return rows
-
-
-def _samples(found: dict[str, Any]) -> int:
-    return int(found["protocol"]["num_samples"])
 
 
 def percent(figure: dict[str, float]) -> str:

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from cooper_rl.evaluation.metrics import Bools, Floats, bootstrap
 
 
 def pass_at_k(right_P_N: Bools, k: int) -> Floats:
@@ -44,10 +42,7 @@ def majority(answers_N: Sequence[str | None], right_N: Sequence[bool]) -> float:
 
 def interval(values_P: Floats, *, samples: int, seed: int) -> tuple[float, float]:
     """The 95 % percentile interval of the mean over problems, drawn anew with replacement."""
-    rng = np.random.default_rng(seed)
-    means = [values_P[rng.integers(0, len(values_P), len(values_P))].mean() for _ in range(samples)]
-    low, high = np.percentile(means, [2.5, 97.5])
-    return float(low), float(high)
+    return bootstrap(np.mean, values_P, samples=samples, seed=seed)
 
 
 def paired_test(ours_P: Floats, theirs_P: Floats, *, samples: int, seed: int) -> dict[str, float]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from cooper_rl.jsonl import whole_records
+from cooper_rl.jsonl import whole_records, write_atomically
 from cooper_rl.monitor.curves import figure, trajectories
 from cooper_rl.monitor.page import (
     CELLS,
@@ -80,10 +79,7 @@ def write_report(folders: Sequence[Path], out: Path) -> Path:
         '<meta name="viewport" content="width=device-width"><title>Cooper report</title>'
         f"<style>{STYLE}</style></head><body><main>{''.join(body)}</main></body></html>\n"
     )
-    out.parent.mkdir(parents=True, exist_ok=True)
-    temporary = out.with_name(f".{out.name}.part")
-    temporary.write_text(page, encoding="utf-8")
-    os.replace(temporary, out)
+    write_atomically(out, page)
     return out
 
 

@@ -56,11 +56,16 @@ def after_policy_step(trainer: CooperTrainer) -> dict[str, float]:
     return metrics
 
 
+def draws(trainer: CooperTrainer, step: int) -> tuple[str, tuple[int, int]]:
+    """The seed of a step's draws, and which part of them this rank makes."""
+    share = (trainer.accelerator.process_index, trainer.accelerator.num_processes)
+    return f"{trainer.args.seed}-{step}", share
+
+
 def begin_rewrites(trainer: CooperTrainer) -> None:
     """Sends an assistant that is a server its first requests as soon as the rewards are there; stage 2 draws alike."""
     assert trainer.rewrite
-    seed = f"{trainer.args.seed}-{trainer.state.global_step + 1}"
-    share = (trainer.accelerator.process_index, trainer.accelerator.num_processes)
+    seed, share = draws(trainer, trainer.state.global_step + 1)
     trainer.rewrite.begin(assistant_requests(draw_slots(*all_rollouts(trainer), trainer.args, seed, share)))
 
 
@@ -73,8 +78,7 @@ def reward_model_stage(
     ranks together what one would.
     """
     config, step = trainer.args, trainer.state.global_step
-    rank, ranks = trainer.accelerator.process_index, trainer.accelerator.num_processes
-    seed = f"{config.seed}-{step}"
+    seed, (rank, ranks) = draws(trainer, step)
     started = time.perf_counter()
     own = build_pairs(rollouts, worked_solutions, config, trainer.verifier, trainer.rewrite, seed, share=(rank, ranks))
     paired = time.perf_counter()

@@ -68,15 +68,10 @@ class Guard:
         self.tried: list[ContrastivePair] = []  # of the updates since the last whole set
         self.updates = 0
         self.best = Standing(0.0, 0.0)
-        self.seconds = 0.0
 
-    def begin(self) -> Standing:
+    def begin(self) -> None:
         """Measures the reward model as it is: the state that updates are taken back to."""
-        self.approved = self.updater.snapshot()
-        self.right_N = self._right(torch.arange(len(self.triples)))
-        standing = self._standing(self.right_N, torch.arange(len(self.triples)))
-        self.best = standing.best_of(self.best)
-        return standing
+        self._approve(*self._whole())
 
     def check(self, *, whole: bool = False) -> tuple[dict[str, float], list[ContrastivePair]]:
         """After an update, whose pairs are in `tried`: the metrics, and the pairs of the updates taken back, if any."""
@@ -86,8 +81,7 @@ class Guard:
         metrics = {"reward_model/rolled_back": 0.0}
         taken_back: list[ContrastivePair] = []
         if whole or self._sample_falls():
-            now_N = self._right(torch.arange(len(self.triples)))
-            standing = self._standing(now_N, torch.arange(len(self.triples)))
+            right_N, standing = self._whole()
             metrics["reward_model/anchor_accuracy"] = standing.anchor_accuracy
             metrics["reward_model/probe_pass_rate"] = standing.probe_pass_rate
             if standing.below(self.best, self.config):
@@ -95,11 +89,21 @@ class Guard:
                 metrics["reward_model/rolled_back"] = 1.0
                 taken_back = self.tried
             else:
-                self.approved, self.right_N = self.updater.snapshot(), now_N
-                self.best = standing.best_of(self.best)
+                self._approve(right_N, standing)
             self.tried = []
         metrics["time/guard_seconds"] = time.perf_counter() - started
         return metrics, taken_back
+
+    def _whole(self) -> tuple[Tensor, Standing]:
+        """The reward model on this rank's whole share, and how it stands on the whole set."""
+        rows = torch.arange(len(self.triples))
+        right_N = self._right(rows)
+        return right_N, self._standing(right_N, rows)
+
+    def _approve(self, right_N: Tensor, standing: Standing) -> None:
+        """Makes the state as it is the one that updates are taken back to."""
+        self.approved, self.right_N = self.updater.snapshot(), right_N
+        self.best = standing.best_of(self.best)
 
     def _sample_falls(self) -> bool:
         """Whether the sample of this update is judged worse than the approved state judged the same triples."""

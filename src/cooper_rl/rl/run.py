@@ -27,6 +27,7 @@ from cooper_rl.rl.config import CooperConfig
 from cooper_rl.rl.heldout import HeldOut
 from cooper_rl.rl.trainer import CooperTrainer, training_rows
 from cooper_rl.verifyrm import VerifyRM
+from cooper_rl.verifyrm.model import adapter_settings
 from cooper_rl.verifyrm.triples import read_triples
 
 logger = logging.getLogger(__name__)
@@ -58,7 +59,7 @@ def run_training(recipe: dict[str, Any], *, resume: bool = False) -> None:
         signal.signal(signal.SIGTERM, before)
     step = trainer.state.global_step
     if step < trainer.state.max_steps and trainer.stop_asked():
-        if trainer.signalled:
+        if trainer.signalled or not trainer.stopped_by_alarm:  # the signal may have come to another rank
             logger.warning("SIGTERM: stopped after step %d with a checkpoint; --resume goes on", step)
             raise SystemExit(128 + signal.SIGTERM)
         raise CooperError(
@@ -90,6 +91,7 @@ def build_trainer(settings: TrainRecipe, config: CooperConfig) -> CooperTrainer:
     anchors = []
     if settings.anchor_triples and config.arm == "cooper":
         anchors = read_triples(resolve_triples(settings.anchor_triples, "anchors"))[: settings.anchor_triples_size]
+    adapters = adapter_settings("CAUSAL_LM", settings.lora_rank, settings.lora_alpha) if settings.lora_rank else None
     assistant = None
     if settings.assistant_base_url:
         assistant = OpenAIServer(
@@ -108,27 +110,7 @@ def build_trainer(settings: TrainRecipe, config: CooperConfig) -> CooperTrainer:
         heldout=build_heldout(settings, config),
         rehearsal=rehearsal,
         anchors=anchors,
-        peft_config=policy_adapters(settings),
-    )
-
-
-def policy_adapters(settings: TrainRecipe) -> Any:
-    """peft's settings of the policy's adapters, or None.
-
-    Raises:
-        BadInputError: peft is not installed.
-    """
-    if not settings.lora_rank:
-        return None
-    try:
-        from peft import LoraConfig, TaskType
-    except ImportError as error:
-        raise BadInputError("lora_rank needs peft: pip install 'cooper-rl[peft]'") from error
-    return LoraConfig(
-        task_type=TaskType.CAUSAL_LM,
-        r=settings.lora_rank,
-        lora_alpha=settings.lora_alpha or 2 * settings.lora_rank,
-        target_modules="all-linear",
+        peft_config=adapters,
     )
 
 

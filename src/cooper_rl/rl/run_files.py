@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cooper_rl.jsonl import whole_records, write_atomically
+from cooper_rl.jsonl import line_of, whole_records, write_atomically
 
 logger = logging.getLogger(__name__)
 COMPLETE = "complete.json"  # a checkpoint folder without it was cut off by a kill
@@ -24,11 +24,11 @@ def finite(value: Any) -> Any:
 
 def append_metrics(output_dir: str, step: int, metrics: dict[str, Any]) -> None:
     """One line of metrics.jsonl."""
-    line = json.dumps({"step": step, **{key: finite(value) for key, value in metrics.items()}})
+    line = line_of({"step": step, **{key: finite(value) for key, value in metrics.items()}})
     path = Path(output_dir) / "metrics.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
-        file.write(line + "\n")
+        file.write(line)
 
 
 def read_metrics(output_dir: str | Path) -> list[dict[str, Any]]:
@@ -44,7 +44,7 @@ def step_file(output_dir: str, kind: str, step: int) -> Path:
 def write_records(path: Path, step: int, records: Sequence[Any]) -> None:
     """Records (dataclasses) as JSONL with their step."""
     rows = [{"step": step, **{k: finite(v) for k, v in asdict(record).items()}} for record in records]
-    write_atomically(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    write_atomically(path, "".join(map(line_of, rows)))
 
 
 def complete_checkpoint(folder: Path, step: int) -> None:
@@ -99,7 +99,7 @@ def rewind(output_dir: str | Path, step: int) -> None:
     metrics = folder / "metrics.jsonl"
     if metrics.is_file():
         kept = [row for row in read_metrics(folder) if row["step"] <= step]
-        write_atomically(metrics, "".join(json.dumps(row) + "\n" for row in kept))
+        write_atomically(metrics, "".join(map(line_of, kept)))
     for kind in ("rollouts", "pairs", "rolled_back"):
         for path in (folder / kind).glob("step_*.jsonl"):
             if int(path.stem.split("_")[1]) > step:

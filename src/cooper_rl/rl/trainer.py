@@ -103,9 +103,14 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
         with unwrap_model_for_generation(self.model_wrapped, self.accelerator) as policy:  # gathers a sharded one
             return self.heldout.measure(policy, self.processing_class, self.reward_model, self.verifier)
 
+    @property
+    def stopped_by_alarm(self) -> bool:
+        """Whether the alarm rang and is to end the run."""
+        return self.alarmed and self.args.alarm_action == "stop"
+
     def stop_asked(self) -> bool:
         """Whether a signal on any rank, or the alarm, asks for a checkpoint and the end."""
-        if self.alarmed and self.args.alarm_action == "stop":
+        if self.stopped_by_alarm:
             return True
         if self.accelerator.num_processes == 1:
             return self.signalled
@@ -151,6 +156,8 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
             self.reward_model_updater.load(folder)
             if self.guard and (folder / "guard.json").is_file():
                 self.guard.resume(json.loads((folder / "guard.json").read_text()))
+            elif self.guard:  # the run had none so far
+                self.guard.begin()
 
 
 def check_dataset(dataset: Dataset | None) -> None:

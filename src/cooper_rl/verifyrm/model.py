@@ -94,13 +94,9 @@ class VerifyRM:
         Raises:
             BadInputError: peft is not installed.
         """
-        try:
-            from peft import LoraConfig, TaskType, get_peft_model
-        except ImportError as error:
-            raise BadInputError("low-rank adapters need peft: pip install 'cooper-rl[peft]'") from error
-        settings = LoraConfig(
-            task_type=TaskType.SEQ_CLS, r=rank, lora_alpha=alpha or 2 * rank, target_modules="all-linear"
-        )
+        settings = adapter_settings("SEQ_CLS", rank, alpha)
+        from peft import get_peft_model
+
         self.adapters = get_peft_model(self.model, settings)  # type: ignore[arg-type]
 
     def merge_adapters(self) -> None:
@@ -196,6 +192,19 @@ class VerifyRM:
         if {k: v.shape for k, v in weights.items()} != {k: own[k].shape for k in weights if k in own}:
             raise BadInputError(f"{folder}: the checkpoint is of another reward model; start in a new output_dir")
         self.model.load_state_dict(weights)
+
+
+def adapter_settings(task_type: str, rank: int, alpha: int = 0) -> Any:
+    """peft's settings of low-rank adapters in every linear layer; alpha 0 is twice the rank.
+
+    Raises:
+        BadInputError: peft is not installed.
+    """
+    try:
+        from peft import LoraConfig
+    except ImportError as error:
+        raise BadInputError("low-rank adapters need peft: pip install 'cooper-rl[peft]'") from error
+    return LoraConfig(task_type=task_type, r=rank, lora_alpha=alpha or 2 * rank, target_modules="all-linear")
 
 
 def _settings(path: str | Path) -> VerifyRMSettings:
