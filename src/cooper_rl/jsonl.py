@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, cast
 
 from cooper_rl.errors import BadInputError
 
 REFERENCE_FIELDS = ("reference", "reference_answer", "answer")
+LABEL_FIELDS = ("correct", "label")
+
+
+def open_lines(path: Path) -> TextIO:
+    """A file of lines to read, compressed or not."""
+    if path.suffix == ".gz":
+        return cast(TextIO, gzip.open(path, "rt", encoding="utf-8"))
+    return path.open(encoding="utf-8")
 
 
 def records(lines: Iterable[str], source: str, first: int = 1) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -44,6 +53,18 @@ def text_field(record: dict[str, Any], names: tuple[str, ...], place: str) -> st
                 raise BadInputError(f"{place}: field {name!r} must be text, not {type(record[name]).__name__}")
             return str(record[name])
     raise BadInputError(f"{place}: field {names[0]!r} is missing; the record has {', '.join(sorted(record)) or 'none'}")
+
+
+def label_of(record: dict[str, Any], place: str) -> bool:
+    """Whether a labelled record is right.
+
+    Raises:
+        BadInputError: there is no label, or it is not true or false.
+    """
+    label = next((record[name] for name in LABEL_FIELDS if name in record), None)
+    if label not in (True, False, 0, 1):
+        raise BadInputError(f"{place}: field 'correct' must be true or false, not {label!r}")
+    return bool(label)
 
 
 def line_of(record: dict[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """Collecting and annotating: a real HTTP server, a real process that is killed, and rules with hand-made cases."""
 
+import gzip
 import json
 import os
 import signal
@@ -53,6 +54,16 @@ def test_every_model_answers_every_problem_once(serve, problems, tmp_path):
     config.temperature = 0.9
     with pytest.raises(BadInputError, match=r"out.jsonl:1: collected with"):
         collect(config, resume=True)
+
+
+def test_worked_solutions_are_taken_as_they_are(tmp_path):
+    path = tmp_path / "problems.jsonl"
+    rows = [{"question": "q1", "answer": "4", "worked_solution": "2 + 2 = 4"}, {"question": "q2", "answer": "5"}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    counts = collect(collecting(path, "none", tmp_path, models=["worked_solutions"]))
+    assert counts == {"worked_solutions": {"before": 0, "collected": 1, "failed": 1}}
+    (record,) = lines(tmp_path / "out.jsonl")
+    assert (record["completion"], record["model"]) == ("2 + 2 = 4", "worked_solutions")
 
 
 def test_what_failed_is_asked_again_and_the_rest_is_not(serve, problems, tmp_path):
@@ -194,6 +205,32 @@ def test_the_rule_alone_without_a_judge(tmp_path):
     source = write_completions(tmp_path / "in.jsonl")
     found = annotate(AnnotateConfig([str(source)], str(tmp_path / "out.jsonl"), decontaminate_against=[]))
     assert found["kept"] == 4 and found["dropped"] == {"rule:UNPARSEABLE": 1, "near_duplicate": 1}
+
+
+def test_a_label_that_a_record_came_with_is_its_vote(tmp_path):
+    records = [
+        {"question": "What is 2 + 2?", "answer": "4", "completion": completion, **label}
+        for completion, label in [
+            ("#### 4", {"correct": True}),
+            ("#### 5", {"correct": False}),
+            ("It is 4, the answer is 4.", {"label": 0}),
+            ("Let me see: the answer is 7.", {}),
+        ]
+    ]
+    with gzip.open(tmp_path / "in.jsonl.gz", "wt") as file:
+        file.write("".join(json.dumps(r) + "\n" for r in records))
+    found = annotate(
+        AnnotateConfig([str(tmp_path / "in.jsonl.gz")], str(tmp_path / "out.jsonl"), decontaminate_against=[])
+    )
+    assert found["dropped"] == {"disagreement": 1} and found["judged"] == 3 and found["kappa"] == kappa(1, 1, 0, 1)
+    kept = [(r["completion"][-2:], r["correct"], r["judge"]) for r in lines(tmp_path / "out.jsonl")]
+    assert kept == [(" 4", True, True), (" 5", False, False), ("7.", False, None)]
+
+
+def test_a_bad_label_is_named(tmp_path):
+    (tmp_path / "in.jsonl").write_text('{"question": "q", "answer": "4", "completion": "c", "correct": "yes"}\n')
+    with pytest.raises(BadInputError, match=r"in.jsonl:1.*true or false"):
+        annotate(AnnotateConfig([str(tmp_path / "in.jsonl")], str(tmp_path / "out.jsonl"), decontaminate_against=[]))
 
 
 def test_questions_of_a_benchmark_are_dropped(tmp_path, monkeypatch):

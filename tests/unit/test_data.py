@@ -58,7 +58,7 @@ def test_local_copies_of_public_sets(tmp_path, monkeypatch):
     )
     (problem,) = load_problems("gsm8k")
     assert (problem.question, problem.reference_answer) == ("Q", "1200")
-    assert problem.metadata["worked_solution"] == "He has 2 * 600 = 1,200 eggs."
+    assert problem.metadata["worked_solution"] == "He has 2 * 600 = 1,200 eggs.\n#### 1,200"
     with pytest.raises(BadInputError, match="svamp has no split 'train'"):
         load_problems("svamp")
     with pytest.raises(BackendError, match=r"put problems/math_train12000\.jsonl"):

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.errors import BackendError, BadInputError, MissingFileError
 from cooper_rl.evaluation.benchmarks import evaluate_model, powers_of_two, table
 from cooper_rl.evaluation.config import EvalConfig
 from cooper_rl.evaluation.samples import interval, majority, paired_test, pass_at_k
@@ -103,6 +103,25 @@ def test_a_model_on_a_file_of_problems(serve, problems, tmp_path):
         evaluate_model(config)
     assert evaluate_model(config, resume=True) == found and len(server.requests) == asked
     assert json.loads((tmp_path / "a" / "results.json").read_text()) == found
+
+
+def test_a_smaller_evaluation_of_a_larger_folder_takes_its_own_samples(serve, problems, tmp_path):
+    server = serve(adder(0.5))
+    evaluate_model(settings(problems, server, tmp_path / "a"))
+    small = settings(problems, server, tmp_path / "a", size=5, num_samples=2)
+    row = evaluate_model(small, resume=True)["benchmarks"][str(problems)]
+    alone = evaluate_model(settings(problems, server, tmp_path / "b", size=5, num_samples=2))
+    assert (row["problems"], row["samples"]) == (5, 2) and row == alone["benchmarks"][str(problems)]
+
+
+def test_what_was_not_answered_is_no_figure(serve, problems, tmp_path):
+    def behave(body, count):
+        return (500, {}) if "What is 3 +" in body["messages"][-1]["content"] else adder(1.0)(body, count)
+
+    with pytest.raises(BackendError, match=r"4 completions are missing.*--resume"):
+        evaluate_model(settings(problems, serve(behave), tmp_path / "a"))
+    server = serve(adder(1.0))
+    assert evaluate_model(settings(problems, server, tmp_path / "a"), resume=True) and len(server.requests) == 4
 
 
 def test_two_models_are_compared_problem_by_problem(serve, problems, tmp_path):

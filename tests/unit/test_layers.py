@@ -19,7 +19,7 @@ ALLOWED = {
     "nano": {"records", "errors", "jsonl", "verifiers", "llm", "recipe"},
     "data": {"records", "errors", "nano", "recipe", "jsonl"},
     "recipe": {"errors"},
-    "verifyrm": {"records", "errors", "recipe", "jsonl"},
+    "verifyrm": {"records", "errors", "recipe", "jsonl", "verifiers"},
     "annotation": {"records", "errors", "recipe", "jsonl", "data", "verifiers", "llm"},
     "evaluation": {"records", "errors", "recipe", "jsonl", "data", "verifiers", "llm", "verifyrm", "annotation"},
     "rl": {"records", "errors", "jsonl", "recipe", "verifiers", "llm", "data", "verifyrm"},

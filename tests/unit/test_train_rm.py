@@ -212,11 +212,20 @@ def test_what_is_spoilt_is_not_right():
 
 def test_augmentation_adds_shares_and_keeps_the_rest():
     triples = [LabelledCompletion("q", str(i), f"#### {i}", i % 2 == 0) for i in range(400)]
-    more = augmented(triples, forms=0.5, wrong=0.5, seed=0)
-    assert more[:400] == triples and more == augmented(triples, forms=0.5, wrong=0.5, seed=0)
+    more = augmented(triples, forms=0.5, alone=0.0, wrong=0.5, seed=0)
+    assert more[:400] == triples and more == augmented(triples, forms=0.5, alone=0.0, wrong=0.5, seed=0)
     forms = [t for t in more[400:] if t.completion.startswith("#### ") and f"#### {t.reference_answer}" != t.completion]
     assert 250 < len(more) - 400 < 350 and len(forms) > 150
-    assert augmented(triples, forms=0.0, wrong=0.0, seed=0) == triples
+    assert augmented(triples, forms=0.0, alone=0.0, wrong=0.0, seed=0) == triples
+
+
+def test_an_answer_alone_keeps_its_label():
+    said = ["2 + 2 = 4, so the answer is \\frac{8}{2}.", "We get \\boxed{5}", "No answer\nhere", "5"]
+    triples = [LabelledCompletion("q", "4", text, index == 0) for index, text in enumerate(said)]
+    more = augmented(triples, forms=0.0, alone=1.0, wrong=0.0, seed=0)[4:]
+    assert [t.correct for t in more] == [True, False] + [False] * (len(more) - 2)
+    assert more[0].completion in (r"\frac{8}{2}", r"\boxed{\frac{8}{2}}") and more[1].completion in ("5", r"\boxed{5}")
+    assert all("here" not in t.completion for t in more)
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,15 @@ def test_truncation_keeps_question_reference_and_the_end(nano_reward_model):
     assert text.endswith("The answer is 77.</completion>")
 
 
+def test_a_long_question_does_not_push_out_the_reference_answer(nano_reward_model):
+    tokenizer = nano_reward_model.tokenizer
+    question = "One and one are two. " * 100 + "How many?"
+    (ids,) = encode(tokenizer, [question], ["77"], ["1 + 1 = 2. " * 200 + "The answer is 77."], max_tokens=64)
+    text = tokenizer.decode(ids)
+    assert len(ids) == 64 and text.endswith("The answer is 77.</completion>")
+    assert "How many?</question>\n<reference_answer>77</reference_answer>\n<completion>" in text
+
+
 def test_training_and_scoring_see_the_same_tokens(nano_reward_model, triples):
     scored = torch.sigmoid(nano_reward_model.logits(*triples)).detach()
     assert torch.allclose(scored, nano_reward_model.score(*triples), atol=1e-5)

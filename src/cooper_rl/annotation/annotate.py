@@ -1,4 +1,7 @@
-"""`cooper annotate`: completions -> triples on which the rule verifier and a judge agree (paper, section 3.2)."""
+"""`cooper annotate`: completions -> triples on which the rule verifier and a judge agree (paper, section 3.2).
+
+The judge is a language model, or whoever labelled records that come with a label.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,17 @@ from cooper_rl.annotation.overlap import Decontamination, near_duplicates
 from cooper_rl.annotation.statistics import statistics
 from cooper_rl.data import load_problems
 from cooper_rl.errors import BadInputError, MissingFileError
-from cooper_rl.jsonl import REFERENCE_FIELDS, line_of, records, text_field, write_atomically, written_before
+from cooper_rl.jsonl import (
+    LABEL_FIELDS,
+    REFERENCE_FIELDS,
+    label_of,
+    line_of,
+    open_lines,
+    records,
+    text_field,
+    write_atomically,
+    written_before,
+)
 from cooper_rl.llm import Sampling, load_generator
 from cooper_rl.recipe import local_file, resolve_model
 from cooper_rl.records import Verdict
@@ -36,6 +49,7 @@ class Candidate:
     question: str
     reference_answer: str
     completion: str
+    judged: bool = False  # by a model, or by the label that it came with
     verdict: Verdict | None = None
     vote: bool | None = None
     reason: str = ""
@@ -75,7 +89,7 @@ def annotate(config: AnnotateConfig, *, resume: bool = False, progress: Progress
     output.parent.mkdir(parents=True, exist_ok=True)
     clock = Clock()
     with clock.stage("read"):
-        candidates = read_candidates(config.input_files)
+        candidates = read_candidates(config)
     with clock.stage("overlap"):
         drop_overlaps(candidates, config)
     with clock.stage("rule"):
@@ -84,8 +98,8 @@ def annotate(config: AnnotateConfig, *, resume: bool = False, progress: Progress
         with clock.stage("judge"):
             add_votes(candidates, config, votes, progress)
     for candidate in candidates:
-        candidate.reason = candidate.reason or disagreement(candidate, judged=bool(config.judge))
-    found = statistics(candidates, clock.seconds, judged=bool(config.judge))
+        candidate.reason = candidate.reason or disagreement(candidate)
+    found = statistics(candidates, clock.seconds)
     kept = [
         {**c.record, "correct": c.verdict is Verdict.CORRECT, "rule": c.verdict, "judge": c.vote}
         for c in candidates
@@ -98,23 +112,26 @@ def annotate(config: AnnotateConfig, *, resume: bool = False, progress: Progress
     return found
 
 
-def read_candidates(files: Sequence[str]) -> list[Candidate]:
-    """Every record of the collected files.
+def read_candidates(config: AnnotateConfig) -> list[Candidate]:
+    """Every record of the collected files; without a judge, the label that a record came with is its vote.
 
     Raises:
         BadInputError, MissingFileError: no such file, a bad record, no record at all.
     """
     candidates = []
-    for name in files:
+    for name in config.input_files:
         path = local_file(name)
         if path is None:
             raise MissingFileError(f"{name}: no such file of completions, here or in COOPER_DATA_DIR")
-        with path.open(encoding="utf-8") as lines:
+        with open_lines(path) as lines:
             for place, record in records(lines, str(path)):
                 question, completion = (text_field(record, (f,), place) for f in ("question", "completion"))
-                candidates.append(Candidate(record, question, text_field(record, REFERENCE_FIELDS, place), completion))
+                candidate = Candidate(record, question, text_field(record, REFERENCE_FIELDS, place), completion)
+                candidate.judged = bool(config.judge) or any(name in record for name in LABEL_FIELDS)
+                candidate.vote = label_of(record, place) if candidate.judged and not config.judge else None
+                candidates.append(candidate)
     if not candidates:
-        raise BadInputError(f"{', '.join(files)}: no completion in it")
+        raise BadInputError(f"{', '.join(config.input_files)}: no completion in it")
     return candidates
 
 
@@ -172,11 +189,11 @@ def add_votes(candidates: Sequence[Candidate], config: AnnotateConfig, votes: Pa
         candidate.vote = known.get(candidate.key) if not candidate.reason else None
 
 
-def disagreement(candidate: Candidate, *, judged: bool) -> str:
+def disagreement(candidate: Candidate) -> str:
     """Why rule and judge do not make a label together; "" where they do."""
     if candidate.verdict not in (Verdict.CORRECT, Verdict.INCORRECT):
         return f"rule:{candidate.verdict}"
-    if not judged:
+    if not candidate.judged:
         return ""
     if candidate.vote is None:
         return "judge_abstained"

@@ -18,6 +18,7 @@ from cooper_rl.recipe import resolve_model
 from cooper_rl.records import Problem
 
 Key = tuple[str, str, int]  # model, problem, number of the sample
+WORKED = "worked_solutions"  # not a model: the solution that the data set itself has
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +54,8 @@ def collect(
     output = Path(config.output)
     if output.exists() and not resume:
         raise BadInputError(f"{output}: it is there already; --resume goes on with it")
-    problems = [
-        problem
-        for name in config.dataset_names
-        for problem in load_problems(
-            name, split=config.dataset_split, size=config.dataset_size, seed=config.dataset_seed
-        )
-    ]
+    tasks = tasks_of(config)
     done = keys_before(output, config) if output.exists() else set()
-    tasks = [Task(m, p, i, config.seed) for m in config.models for p in problems for i in range(config.num_generations)]
-    tasks = list({task.key: task for task in tasks}.values())  # a problem that two data sets share is asked once
     waiting = [task for task in tasks if task.key not in done]
     counts = {model: Counter(before=0, collected=0, failed=0) for model in config.models}
     for task in tasks:
@@ -82,9 +75,27 @@ def collect(
     return {model: dict(count) for model, count in counts.items()}
 
 
+def tasks_of(config: CollectConfig) -> list[Task]:
+    """Every completion that is wanted, in the order of asking; a problem that two data sets share is asked once."""
+    problems = [
+        problem
+        for name in config.dataset_names
+        for problem in load_problems(
+            name, split=config.dataset_split, size=config.dataset_size, seed=config.dataset_seed
+        )
+    ]
+    tasks = [Task(m, p, i, config.seed) for m in config.models for p in problems for i in range(config.num_generations)]
+    return list({task.key: task for task in tasks}.values())
+
+
 def generations(config: CollectConfig, model: str, tasks: list[Task]) -> Iterable[tuple[Task, Generation]]:
     """The tasks with what the model answered, as it comes."""
     if not tasks:
+        return
+    if model == WORKED:
+        for task in tasks:
+            solution = task.problem.metadata.get("worked_solution")
+            yield task, Generation(solution, "stop") if solution else Generation(None, "it has no worked solution")
         return
     prompts = [conversation(task.problem.question, config.system_prompt) for task in tasks]
     generator = load_generator(resolve_model(model, "policy"), config)

@@ -23,13 +23,13 @@ def kappa(both_yes: int, only_first: int, only_second: int, both_no: int) -> flo
     return (agreed - chance) / (1 - chance) if chance < 1 else 0.0
 
 
-def statistics(candidates: Sequence[Candidate], seconds: Mapping[str, float], *, judged: bool) -> dict[str, Any]:
+def statistics(candidates: Sequence[Candidate], seconds: Mapping[str, float]) -> dict[str, Any]:
     """The table of an annotation, as plain data."""
     seen = [c for c in candidates if c.verdict is not None]
-    matrix = Counter((str(c.verdict), VOTES[c.vote]) for c in seen)
+    matrix = Counter((str(c.verdict), VOTES[c.vote]) for c in seen if c.judged)
     return {
         "completions": len(candidates),
-        "judged": judged,
+        "judged": sum(c.judged for c in seen),
         "kept": sum(not c.reason for c in candidates),
         "kept_share": sum(not c.reason for c in candidates) / max(1, len(candidates)),
         "kept_correct": sum(not c.reason and c.verdict == "CORRECT" for c in candidates),

@@ -19,8 +19,8 @@ Convert = Callable[[dict[str, Any]], tuple[str, str | None, str]]  # question, r
 
 
 def _gsm8k(record: dict[str, Any]) -> tuple[str, str | None, str]:
-    solution, _, answer = record["answer"].rpartition("####")
-    return record["question"], answer.strip().replace(",", ""), re.sub(r"<<.*?>>", "", solution).strip()
+    answer = record["answer"].rpartition("####")[2].strip().replace(",", "")
+    return record["question"], answer, re.sub(r"<<.*?>>", "", record["answer"]).strip()
 
 
 def _math(record: dict[str, Any]) -> tuple[str, str | None, str]:

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from cooper_rl.annotation.collect import collect
+from cooper_rl.annotation.collect import collect, tasks_of
 from cooper_rl.annotation.config import AskingConfig, CollectConfig
-from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.errors import BackendError, BadInputError, MissingFileError
 from cooper_rl.evaluation.config import EvalConfig
 from cooper_rl.evaluation.samples import interval, majority, paired_test, pass_at_k
 from cooper_rl.jsonl import line_of, records, write_atomically
@@ -30,7 +30,7 @@ def evaluate_model(
 
     Raises:
         BadInputError: the folder holds an evaluation and `resume` is not set, or one with other settings.
-        BackendError: the model's server is gone; what was sampled stays.
+        BackendError: the model's server is gone, or requests failed; what was sampled stays.
     """
     folder = Path(config.output)
     if folder.exists() and any(folder.iterdir()) and not resume:
@@ -87,9 +87,10 @@ def scored_samples(
     counts = collect(settings, resume=resume, progress=progress)
     failed = sum(count["failed"] for count in counts.values())
     if failed:
-        raise BadInputError(f"{path}: {failed} completions are missing, their requests failed; ask again with --resume")
-    with path.open() as lines:
-        samples = [record for _, record in records(lines, str(path))]
+        raise BackendError(f"{path}: {failed} completions are missing, their requests failed; ask again with --resume")
+    wanted = {task.key for task in tasks_of(settings)}  # an earlier evaluation may have asked for more
+    with path.open(encoding="utf-8") as lines:
+        samples = [record for _, record in records(lines, str(path)) if tuple(record["key"]) in wanted]
     samples.sort(key=lambda record: record["key"])
     with RuleVerifier(config.verifier_of(benchmark), workers=config.verifier_workers) as verifier:
         found = verifier.explain_many([s["reference"] for s in samples], [s["completion"] for s in samples])

@@ -9,6 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from cooper_rl.records import LabelledCompletion, Problem
+from cooper_rl.verifiers.answers import read
 from cooper_rl.verifyrm.perturb import perturb
 from cooper_rl.verifyrm.probes import PROBES, wrong_answer
 
@@ -18,10 +19,13 @@ _FRACTION = re.compile(r"(-?\d+)/(\d+)|\\d?frac\{(-?\d+)\}\{(\d+)\}")
 
 
 def augmented(
-    triples: Sequence[LabelledCompletion], *, forms: float, wrong: float, seed: int
+    triples: Sequence[LabelledCompletion], *, forms: float, alone: float, wrong: float, seed: int
 ) -> list[LabelledCompletion]:
-    """The triples, a share `forms` of them again with the reference answer in another form (the label stays), and a
-    share `wrong` of the right ones spoilt."""
+    """The triples and more of them.
+
+    A share `forms` of them comes again with the reference answer in another form, a share `alone` with nothing but the
+    answer that the completion states (the labels stay), and a share `wrong` of the right ones spoilt.
+    """
     rng = random.Random(f"augment-{seed}")
     more = []
     for triple in triples:
@@ -32,6 +36,10 @@ def augmented(
         completion = spoilt(triple, rng) if triple.correct and rng.random() < wrong else None
         if completion is not None:
             more.append(replace(triple, completion=completion, correct=False))
+    for triple in triples:
+        stated = read(triple.completion).stated if rng.random() < alone else None
+        if stated and stated != triple.completion:
+            more.append(replace(triple, completion=rng.choice((stated, f"\\boxed{{{stated}}}"))))
     return [*triples, *more]
 
 

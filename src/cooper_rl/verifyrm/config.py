@@ -37,6 +37,7 @@ class RewardModelTrainConfig:
     lora_alpha: int = 0  # 0: twice the rank
     class_balance: bool = False  # right ones weigh as much as wrong ones
     augment_forms: float = 0.0  # share of triples that come again with the reference answer in another form
+    augment_alone: float = 0.0  # share of triples that come again with nothing but the answer that they state
     augment_wrong: float = 0.0  # share of right ones that come again spoilt: another answer, none, several, cut off
     calibrate: bool = False  # fit a temperature on the held-out triples and store it with the model
     eval_steps: int = 0  # measure the held-out triples every so many steps
@@ -53,7 +54,7 @@ class RewardModelTrainConfig:
             raise BadInputError(f"train-rm: lr_scheduler_type {self.lr_scheduler_type!r}: cosine, linear or constant")
         if self.early_stopping_patience and (not self.eval_steps or self.save_steps % self.eval_steps):
             raise BadInputError("train-rm: early stopping needs eval_steps, and save_steps a multiple of it")
-        for name in ("augment_forms", "augment_wrong"):
+        for name in ("augment_forms", "augment_alone", "augment_wrong"):
             if not 0 <= getattr(self, name) <= 1:
                 raise BadInputError(f"train-rm: {name} {getattr(self, name)} is not in [0, 1]")
         if not 0 <= self.heldout_fraction < 1:

@@ -49,7 +49,13 @@ def train_reward_model(
         train, heldout = triples, [t for path in config.eval_files for t in read_triples(path)]
     else:
         train, heldout = split_by_question(triples, config.heldout_fraction, config.seed)
-    train = augmented(train, forms=config.augment_forms, wrong=config.augment_wrong, seed=config.seed)
+    train = augmented(
+        train,
+        forms=config.augment_forms,
+        alone=config.augment_alone,
+        wrong=config.augment_wrong,
+        seed=config.seed,
+    )
     torch.manual_seed(config.seed)
     reward_model = load(config)
     folder.mkdir(parents=True, exist_ok=True)

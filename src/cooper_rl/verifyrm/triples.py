@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cooper_rl.errors import BadInputError, MissingFileError
-from cooper_rl.jsonl import REFERENCE_FIELDS, line_of, records, text_field
+from cooper_rl.jsonl import REFERENCE_FIELDS, label_of, line_of, open_lines, records, text_field
 from cooper_rl.recipe import local_file
 from cooper_rl.records import LabelledCompletion
 
 if TYPE_CHECKING:
     from cooper_rl.verifyrm.model import VerifyRM
-
-LABEL_FIELDS = ("correct", "label")
 
 
 def read_triples(path: str | Path) -> list[LabelledCompletion]:
@@ -29,17 +26,14 @@ def read_triples(path: str | Path) -> list[LabelledCompletion]:
         raise MissingFileError(f"{path}: no such file of labelled triples, here or in COOPER_DATA_DIR")
     path = found
     triples = []
-    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
+    with open_lines(path) as lines:
         for place, record in records(lines, str(path)):
-            label = next((record[name] for name in LABEL_FIELDS if name in record), None)
-            if label not in (True, False, 0, 1):
-                raise BadInputError(f"{place}: field 'correct' must be true or false, not {label!r}")
             triples.append(
                 LabelledCompletion(
                     text_field(record, ("question",), place),
                     text_field(record, REFERENCE_FIELDS, place),
                     text_field(record, ("completion",), place),
-                    bool(label),
+                    label_of(record, place),
                     str(record.get("source", "")),
                     str(record.get("problem_id", "")),
                 )
