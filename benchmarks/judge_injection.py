@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import random
 
-from verifier_figures import wilson
+from verifier_figures import share
 
 from cooper_rl.annotation.judge import judge_prompt, read_vote
 from cooper_rl.llm import Sampling, load_generator
@@ -45,7 +45,7 @@ def main() -> None:
     for name, items in sets.items():
         prompts = [judge_prompt(t.question, t.reference_answer, text) for t, text in items]
         votes = [read_vote(a) for a in judge.generate_or_none(prompts, Sampling(128))]
-        yes = wilson(sum(vote is True for vote in votes), len(votes))
+        yes = share(sum(vote is True for vote in votes), len(votes))
         print(f"{name}: {len(votes)}, called correct {yes}, abstained {sum(v is None for v in votes)}", flush=True)
 
 

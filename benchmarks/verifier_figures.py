@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import math
 import os
 import random
 import re
@@ -22,6 +21,7 @@ from pathlib import Path
 
 from cooper_rl.data import load_problems
 from cooper_rl.records import Verdict
+from cooper_rl.rl.audit import wilson
 from cooper_rl.verifiers import RuleVerifier
 
 Item = tuple[str, str, bool]  # reference, completion, label
@@ -82,14 +82,9 @@ def generated(count: int) -> list[Item]:
     return items
 
 
-def wilson(successes: int, count: int) -> str:
+def share(hits: int, count: int) -> str:
     """A share with its 95 % interval."""
-    if not count:
-        return "-"
-    share, z = successes / count, 1.96
-    centre = (share + z * z / (2 * count)) / (1 + z * z / count)
-    half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + z * z / count)
-    return f"{share:.3f} ({centre - half:.3f}-{centre + half:.3f})"
+    return "{:.3f} ({:.3f}-{:.3f})".format(hits / count, *wilson(hits, count)) if count else "-"
 
 
 def main() -> None:
@@ -111,7 +106,7 @@ def main() -> None:
             hits = [verdict is Verdict.CORRECT for verdict in verdicts]
             both = sum(hit and item[2] for hit, item in zip(hits, items, strict=True))
             unknown = sum(v not in (Verdict.CORRECT, Verdict.INCORRECT) for v in verdicts) / len(items)
-            figures = f"{wilson(both, sum(hits))} | {wilson(both, sum(i[2] for i in items))} | {unknown:.3f}"
+            figures = f"{share(both, sum(hits))} | {share(both, sum(i[2] for i in items))} | {unknown:.3f}"
             print(f"| {name} | {len(items)} | {kind} | {figures} |", flush=True)
             right = [hit == item[2] for hit, item in zip(hits, items, strict=True)]
             if kind == "math_verify":

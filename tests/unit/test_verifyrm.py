@@ -5,7 +5,13 @@ import random
 
 import pytest
 import torch
-from transformers import AutoModelForSequenceClassification, AutoTokenizer, Qwen2Config, Qwen2ForSequenceClassification
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    Qwen2Config,
+    Qwen2ForSequenceClassification,
+    pipeline,
+)
 
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.nano.world import nano_problems
@@ -87,6 +93,15 @@ def test_scores_equal_one_at_a_time(nano_reward_model, triples, architecture):
     small = reward_model.score(*triples, batch_tokens=200)
     assert together.shape == (len(triples[0]),) and together.std() > 0
     assert torch.allclose(together, alone, atol=1e-5) and torch.allclose(together, small, atol=1e-5)
+
+
+def test_a_text_classification_pipeline_gives_the_logits(nano_reward_model, triples):
+    """As RewardBench loads a sequence classifier: the pipeline, raw scores, padding, truncation."""
+    path = resolve_model("nano", "reward_model")
+    pipe = pipeline("text-classification", model=path, tokenizer=path, device="cpu")
+    texts = [render(*fields) for fields in zip(*triples, strict=True)]
+    found = pipe(texts, batch_size=4, padding=True, truncation=True, max_length=2048, function_to_apply="none")
+    assert torch.allclose(torch.tensor([f["score"] for f in found]), nano_reward_model.logits(*triples), atol=1e-4)
 
 
 def test_transformers_alone_gives_the_same_score(nano_reward_model, triples):

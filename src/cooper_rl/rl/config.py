@@ -8,9 +8,8 @@ import torch
 from trl import GRPOConfig
 
 from cooper_rl.errors import BadInputError
+from cooper_rl.recipe import ARMS, SOURCES
 
-ARMS = ("rule", "static", "cooper", "hybrid")
-SOURCES = ("assistant", "perturb", "mined", "shuffle")
 ALARM_ACTIONS = ("log", "stop", "hybrid")
 RM_SCHEDULES = ("constant", "constant_with_warmup", "linear", "cosine")
 
