@@ -242,6 +242,8 @@ def eval_rm(
     model: Annotated[str | None, typer.Option(help="A VerifyRM: folder, hub id or nano.")] = None,
     verifier: Annotated[str, typer.Option(help="The rule to compare with.")] = "math",
     judge: Annotated[str | None, typer.Option(help="An LLM to compare with, as in collect.")] = None,
+    size: Annotated[int | None, typer.Option(min=1, help="Records of each file, drawn at random.")] = None,
+    seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 0,
     probes: Annotated[bool, typer.Option(help="Also the probes of known hacks.")] = True,
     json_: Json = False,
 ) -> None:
@@ -259,7 +261,8 @@ def eval_rm(
         check_model_folder(resolve_model(model, "reward_model"), "--model")
     for file in files:
         check_labelled(file)
-    found = evaluate_files(files, EvalSettings(model=model, verifier=verifier, judge=judge, probes=probes))
+    settings = EvalSettings(model=model, verifier=verifier, judge=judge, size=size, seed=seed, probes=probes)
+    found = evaluate_files(files, settings)
     typer.echo(json.dumps(found) if json_ else "\n".join(as_lines(found)))
 
 

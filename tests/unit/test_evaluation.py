@@ -110,6 +110,11 @@ def test_the_command(labelled, capsys):
     assert set(found["probes"]["model"]) == set(PROBES)
     app(["eval-rm", str(labelled), "--no-probes"], standalone_mode=False)
     assert "always wrong" in capsys.readouterr().out
+    drawn = []
+    for seed in ("0", "0", "1"):
+        app(["eval-rm", str(labelled), "--no-probes", "--size", "9", "--seed", seed, "--json"], standalone_mode=False)
+        drawn.append(capsys.readouterr().out)
+    assert '"records": 9' in drawn[0] and drawn[0] == drawn[1] != drawn[2]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from cooper_rl.recipe import check_train_recipe, known_keys, load_recipe, parse_
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
 REWARD_MODEL = {"nano-reward-model", "smollm2-135m-reward-model"}
-ANNOTATION = {"collect-gsm8k-math": "collect", "annotate-gsm8k-math": "annotate"}
+ANNOTATION = {"collect-gsm8k-math": "collect", "annotate-gsm8k-math": "annotate", "annotate-labelled": "annotate"}
 TRAIN = [path for path in RECIPES if path.stem not in {*REWARD_MODEL, *ANNOTATION, "nano-policy"}]
 
 

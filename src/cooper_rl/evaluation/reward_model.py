@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +33,7 @@ class EvalSettings:
     model: str | None = None
     verifier: str | None = "math"
     judge: str | None = None
+    size: int | None = None  # records of each file, drawn at random; None: all
     probes: bool = True
     probe_problems: int = 100
     bootstrap_samples: int = 1000
@@ -45,7 +47,7 @@ def evaluate_files(files: Sequence[str], settings: EvalSettings) -> dict[str, An
     Raises:
         BadInputError, MissingFileError: a file or model that cannot be read.
     """
-    sets = {name: load_labelled(name) for name in files}
+    sets = {name: drawn(load_labelled(name), settings) for name in files}
     judges = judges_of(settings)
     found: dict[str, Any] = {"files": {}}
     for name, triples in sets.items():
@@ -74,6 +76,13 @@ def evaluate_files(files: Sequence[str], settings: EvalSettings) -> dict[str, An
             for name in names
         }
     return found
+
+
+def drawn(triples: list[LabelledCompletion], settings: EvalSettings) -> list[LabelledCompletion]:
+    """As many of them as are wanted, at random, in their order."""
+    if settings.size is None or settings.size >= len(triples):
+        return triples
+    return [triples[i] for i in sorted(random.Random(settings.seed).sample(range(len(triples)), settings.size))]
 
 
 def judges_of(settings: EvalSettings) -> dict[str, Judge]:
