@@ -9,7 +9,7 @@ from cooper_rl.cli import app
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.evaluation.metrics import auroc, bootstrap, calibration_error, figures
 from cooper_rl.evaluation.published import check_labelled, load_labelled
-from cooper_rl.evaluation.reward_model import EvalSettings, answer_type, evaluate_files
+from cooper_rl.evaluation.reward_model import EvalSettings, answer_type, drawn, evaluate_files
 from cooper_rl.records import LabelledCompletion, Problem, Verdict
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm.probes import PROBES, probe_triples, wrong_answer
@@ -110,11 +110,15 @@ def test_the_command(labelled, capsys):
     assert set(found["probes"]["model"]) == set(PROBES)
     app(["eval-rm", str(labelled), "--no-probes"], standalone_mode=False)
     assert "always wrong" in capsys.readouterr().out
-    drawn = []
-    for seed in ("0", "0", "1"):
-        app(["eval-rm", str(labelled), "--no-probes", "--size", "9", "--seed", seed, "--json"], standalone_mode=False)
-        drawn.append(capsys.readouterr().out)
-    assert '"records": 9' in drawn[0] and drawn[0] == drawn[1] != drawn[2]
+    app(["eval-rm", str(labelled), "--no-probes", "--size", "9", "--json"], standalone_mode=False)
+    assert json.loads(capsys.readouterr().out)["files"][str(labelled)]["records"] == 9
+
+
+def test_a_random_sample_of_a_file(labelled):
+    triples = load_labelled(str(labelled))
+    first, again, other = (drawn(triples, EvalSettings(size=9, seed=seed)) for seed in (0, 0, 1))
+    assert len(first) == 9 and first == again != other and all(t in triples for t in first + other)
+    assert drawn(triples, EvalSettings(size=99)) == drawn(triples, EvalSettings()) == triples
 
 
 @pytest.mark.parametrize(
