@@ -3,6 +3,7 @@
 python scripts/kill_and_resume.py --kills 50 --folder runs/kills
 
 The guard's tolerance is 0 and it checks every update: most updates are taken back, and kills fall into that, too.
+Every second kill waits for a checkpoint that is being written.
 """
 
 from __future__ import annotations
@@ -57,20 +58,29 @@ def last_step(folder: Path) -> int:
     return max((row["step"] for row in read_metrics(folder)), default=-1)
 
 
-def live_and_die(folder: Path, steps: int, rng: random.Random) -> str:
-    """Runs until a step after those it began with, then a random while; what the kill cut off, or `ended`."""
+def unfinished(folder: Path) -> list[Path]:
+    """Checkpoints that are not complete."""
+    return [path for path in folder.glob("checkpoint-*") if not (path / COMPLETE).is_file()]
+
+
+def live_and_die(folder: Path, steps: int, rng: random.Random, *, aimed: bool) -> str:
+    """Kills the run a random while after its first new step, or, aimed, while it writes a checkpoint.
+
+    Returns what the kill cut off, or `ended`.
+    """
     process = start(folder, steps, resume=(folder / "config.yaml").is_file())
     before = last_step(folder)
     while process.poll() is None and not before < last_step(folder):
         time.sleep(0.005)
         before = min(before, last_step(folder))  # resuming drops the steps after the checkpoint
-    time.sleep(rng.uniform(0, 2.0))
+    while aimed and process.poll() is None and not unfinished(folder):
+        time.sleep(0.001)
+    time.sleep(rng.uniform(0, 0.1 if aimed else 2.0))
     if process.poll() is not None:
         return "ended" if process.returncode == 0 else f"failed with {process.returncode}"
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    cut_off = [path for path in folder.glob("checkpoint-*") if not (path / COMPLETE).is_file()]
-    return "in a checkpoint" if cut_off else "between"
+    return "in a checkpoint" if unfinished(folder) else "between"
 
 
 def figures(folder: Path) -> list[dict[str, Any]]:
@@ -92,7 +102,7 @@ def main() -> None:
         sys.exit(f"the straight run failed; see {straight}.log")
     rng, deaths = random.Random(arguments.seed), []
     while deaths.count("in a checkpoint") + deaths.count("between") < arguments.kills:
-        deaths.append(live_and_die(killed, arguments.steps, rng))
+        deaths.append(live_and_die(killed, arguments.steps, rng, aimed=len(deaths) % 2 == 1))
         if deaths[-1] not in ("in a checkpoint", "between"):
             break
     if deaths[-1] != "ended" and start(killed, arguments.steps, resume=True).wait() != 0:

@@ -8,7 +8,7 @@ from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.recipe import check_train_recipe, known_keys, load_recipe, parse_overrides, plain_value, variants_of
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
-REWARD_MODEL = {"nano-reward-model", "smollm2-135m-reward-model"}
+REWARD_MODEL = {"nano-reward-model", "smollm2-135m-reward-model", "smollm2-135m-verifyrm"}
 ANNOTATION = {"collect-gsm8k-math": "collect", "annotate-gsm8k-math": "annotate", "annotate-labelled": "annotate"}
 TRAIN = [path for path in RECIPES if path.stem not in {*REWARD_MODEL, *ANNOTATION, "nano-policy"}]
 
