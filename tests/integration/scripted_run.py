@@ -1,18 +1,41 @@
 """A short run whose rollouts are written, not sampled, so that any number of ranks has the same ones.
 
-python scripted_run.py FOLDER PER_DEVICE_BATCH, also below torchrun; its last checkpoint and metrics.jsonl count.
+python scripted_run.py FOLDER PER_DEVICE_BATCH [fsdp2] [resume], also below torchrun.
 """
 
 import logging
+import os
 import sys
+
+from accelerate.state import AcceleratorState
+from accelerate.utils import DistributedType
 
 from cooper_rl import CooperConfig, CooperTrainer, VerifyRM
 from cooper_rl.data import load_problems
 from cooper_rl.recipe import EMBEDDED
+from cooper_rl.rl.heldout import HeldOut
 from cooper_rl.rl.trainer import training_rows
 from cooper_rl.verifyrm.triples import read_triples
 
 STEPS, PROMPTS, GROUP = 5, 3, 8
+
+
+def shard_on_cpus():
+    """Makes accelerate shard the policy by FSDP2 on gloo ranks: by itself it does so on accelerators alone."""
+    os.environ |= {
+        "ACCELERATE_USE_FSDP": "true",
+        "FSDP_VERSION": "2",
+        "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP",
+        "FSDP_STATE_DICT_TYPE": "FULL_STATE_DICT",
+    }
+    begin = AcceleratorState.__init__
+
+    def init(self, *arguments, fsdp_plugin=None, **settings):
+        begin(self, *arguments, fsdp_plugin=fsdp_plugin, **settings)
+        self.fsdp_plugin = fsdp_plugin or self.fsdp_plugin
+        self.distributed_type = DistributedType.FSDP
+
+    AcceleratorState.__init__ = init
 
 
 def text_of(reference, index, step):
@@ -25,13 +48,15 @@ def text_of(reference, index, step):
 def main():
     folder, per_device = sys.argv[1], int(sys.argv[2])
     logging.disable(logging.WARNING)
+    if "fsdp2" in sys.argv:
+        shard_on_cpus()
     problems = load_problems("nano", size=64, seed=0)
     references = {problem.question: problem.reference_answer for problem in problems}
     config = CooperConfig(
         output_dir=folder,
         arm="cooper",
         max_steps=STEPS,
-        save_steps=STEPS,
+        save_steps=3,
         per_device_train_batch_size=per_device,
         num_generations=GROUP,
         max_completion_length=40,
@@ -44,6 +69,7 @@ def main():
         guard_steps=2,
         guard_sample=5,
         guard_probes=1,
+        heldout_steps=3,
         verifier="math_verify",
         verifier_workers=1,
     )
@@ -72,10 +98,13 @@ def main():
         training_rows(problems),
         rehearsal=read_triples(triples / "train.jsonl.gz")[:100],
         anchors=read_triples(triples / "anchors.jsonl.gz")[:21],
+        heldout=HeldOut(
+            config, load_problems("nano", size=8, seed=1), triples=read_triples(triples / "anchors.jsonl.gz")[-20:]
+        ),
         rollout_func=rollouts,
     )
     with trainer.verifier:
-        trainer.train()
+        trainer.train(resume_from_checkpoint=f"{folder}/checkpoint-3" if "resume" in sys.argv else None)
 
 
 if __name__ == "__main__":

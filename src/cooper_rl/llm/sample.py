@@ -16,7 +16,10 @@ def isolated(model: Any, seed: int) -> Iterator[None]:
     """Evaluation mode and a seed of its own inside; mode and random states as before afterwards."""
     training = model.training
     devices = [model.device] if model.device.type == "cuda" else []
-    with torch.random.fork_rng(devices=devices), torch.inference_mode():
+    with (
+        torch.random.fork_rng(devices=devices),
+        torch.no_grad(),
+    ):  # a sharded model gathers no weights in inference mode
         torch.manual_seed(seed)
         model.eval()
         try:
