@@ -58,9 +58,13 @@ def last_step(folder: Path) -> int:
     return max((row["step"] for row in read_metrics(folder)), default=-1)
 
 
-def unfinished(folder: Path) -> list[Path]:
-    """Checkpoints that are not complete."""
-    return [path for path in folder.glob("checkpoint-*") if not (path / COMPLETE).is_file()]
+def being_written(folder: Path, born: float) -> bool:
+    """Whether a checkpoint is not complete and has files of this life; one that an earlier kill cut off has none."""
+    cut_off = [path for path in folder.glob("checkpoint-*") if not (path / COMPLETE).is_file()]
+    try:
+        return any(path.stat().st_mtime > born for one in cut_off for path in one.rglob("*"))
+    except FileNotFoundError:  # renamed or removed while it was looked at
+        return False
 
 
 def live_and_die(folder: Path, steps: int, rng: random.Random, *, aimed: bool) -> str:
@@ -68,19 +72,20 @@ def live_and_die(folder: Path, steps: int, rng: random.Random, *, aimed: bool) -
 
     Returns what the kill cut off, or `ended`.
     """
+    born = time.time()
     process = start(folder, steps, resume=(folder / "config.yaml").is_file())
     before = last_step(folder)
     while process.poll() is None and not before < last_step(folder):
         time.sleep(0.005)
         before = min(before, last_step(folder))  # resuming drops the steps after the checkpoint
-    while aimed and process.poll() is None and not unfinished(folder):
+    while aimed and process.poll() is None and not being_written(folder, born):
         time.sleep(0.001)
     time.sleep(rng.uniform(0, 0.1 if aimed else 2.0))
     if process.poll() is not None:
         return "ended" if process.returncode == 0 else f"failed with {process.returncode}"
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    return "in a checkpoint" if unfinished(folder) else "between"
+    return "in a checkpoint" if being_written(folder, born) else "between"
 
 
 def figures(folder: Path) -> list[dict[str, Any]]:

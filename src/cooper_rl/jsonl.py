@@ -55,6 +55,11 @@ def text_field(record: dict[str, Any], names: tuple[str, ...], place: str) -> st
     raise BadInputError(f"{place}: field {names[0]!r} is missing; the record has {', '.join(sorted(record)) or 'none'}")
 
 
+def has_label(record: dict[str, Any]) -> bool:
+    """Whether somebody labelled this record."""
+    return any(name in record for name in LABEL_FIELDS)
+
+
 def label_of(record: dict[str, Any], place: str) -> bool:
     """Whether a labelled record is right.
 

@@ -22,8 +22,8 @@ from cooper_rl.annotation.statistics import statistics
 from cooper_rl.data import load_problems
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.jsonl import (
-    LABEL_FIELDS,
     REFERENCE_FIELDS,
+    has_label,
     label_of,
     line_of,
     open_lines,
@@ -126,10 +126,10 @@ def read_candidates(config: AnnotateConfig) -> list[Candidate]:
         with open_lines(path) as lines:
             for place, record in records(lines, str(path)):
                 question, completion = (text_field(record, (f,), place) for f in ("question", "completion"))
-                candidate = Candidate(record, question, text_field(record, REFERENCE_FIELDS, place), completion)
-                candidate.judged = bool(config.judge) or any(name in record for name in LABEL_FIELDS)
-                candidate.vote = label_of(record, place) if candidate.judged and not config.judge else None
-                candidates.append(candidate)
+                reference = text_field(record, REFERENCE_FIELDS, place)
+                vote = label_of(record, place) if not config.judge and has_label(record) else None
+                judged = bool(config.judge) or vote is not None
+                candidates.append(Candidate(record, question, reference, completion, judged, vote=vote))
     if not candidates:
         raise BadInputError(f"{', '.join(config.input_files)}: no completion in it")
     return candidates

@@ -43,9 +43,15 @@ class Task:
 
 
 def collect(
-    config: CollectConfig, *, resume: bool = False, progress: Callable[..., object] | None = None
+    config: CollectConfig,
+    *,
+    tasks: Sequence[Task] | None = None,
+    resume: bool = False,
+    progress: Callable[..., object] | None = None,
 ) -> dict[str, dict[str, int]]:
     """Asks every model for the completions that are not in the output yet; returns counts of each model.
+
+    `tasks`: those of `tasks_of(config)`, where they are known already.
 
     Raises:
         BadInputError: the output is there and `resume` is not set, or it was collected with other settings.
@@ -54,7 +60,7 @@ def collect(
     output = Path(config.output)
     if output.exists() and not resume:
         raise BadInputError(f"{output}: it is there already; --resume goes on with it")
-    tasks = tasks_of(config)
+    tasks = tasks_of(config) if tasks is None else tasks
     done = keys_before(output, config) if output.exists() else set()
     waiting = [task for task in tasks if task.key not in done]
     counts = {model: Counter(before=0, collected=0, failed=0) for model in config.models}

@@ -22,9 +22,8 @@ class AskingConfig(BackendSettings):
 class CollectConfig(AskingConfig):
     """Problems x models -> completions. The sampling defaults are the paper's evaluation protocol."""
 
-    models: list[str] = field(
-        default_factory=list
-    )  # NAME@http://HOST:PORT/v1, vllm:NAME, folder, hub id, *.gguf, worked_solutions
+    # NAME@http://HOST:PORT/v1, vllm:NAME, folder, hub id, *.gguf, or worked_solutions
+    models: list[str] = field(default_factory=list)
     dataset_names: list[str] = field(default_factory=list)  # as for `cooper train`
     output: str = ""
     dataset_split: str = "train"
@@ -54,9 +53,7 @@ class AnnotateConfig(AskingConfig):
     output: str = ""  # the kept triples; beside it *.dropped.jsonl, *.votes.jsonl and *.statistics.json
     verifier: str = "math"
     verifier_workers: int = 2
-    judge: str | None = (
-        None  # a model as in `collect`; without one, the label that a record came with, else the rule alone
-    )
+    judge: str | None = None  # as in `collect`; without one, the label of a record that has one, else the rule alone
     judge_max_new_tokens: int = 256
     deduplicate: float = (
         0.9  # share of common word 5-grams from which two completions of a problem are one; 0: keep all

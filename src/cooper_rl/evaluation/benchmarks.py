@@ -84,11 +84,12 @@ def scored_samples(
         seed=config.seed,
         **asking,
     )
-    counts = collect(settings, resume=resume, progress=progress)
+    tasks = tasks_of(settings)
+    counts = collect(settings, tasks=tasks, resume=resume, progress=progress)
     failed = sum(count["failed"] for count in counts.values())
     if failed:
         raise BackendError(f"{path}: {failed} completions are missing, their requests failed; ask again with --resume")
-    wanted = {task.key for task in tasks_of(settings)}  # an earlier evaluation may have asked for more
+    wanted = {task.key for task in tasks}  # an earlier evaluation may have asked for more
     with path.open(encoding="utf-8") as lines:
         samples = [record for _, record in records(lines, str(path)) if tuple(record["key"]) in wanted]
     samples.sort(key=lambda record: record["key"])

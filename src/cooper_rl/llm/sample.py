@@ -16,10 +16,8 @@ def isolated(model: Any, seed: int) -> Iterator[None]:
     """Evaluation mode and a seed of its own inside; mode and random states as before afterwards."""
     training = model.training
     devices = [model.device] if model.device.type == "cuda" else []
-    with (
-        torch.random.fork_rng(devices=devices),
-        torch.no_grad(),
-    ):  # a sharded model gathers no weights in inference mode
+    # no_grad, not inference_mode, in which a sharded model cannot gather its weights
+    with torch.random.fork_rng(devices=devices), torch.no_grad():
         torch.manual_seed(seed)
         model.eval()
         try:

@@ -21,7 +21,7 @@ from typing import Any
 
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from cooper_rl.jsonl import line_of, write_atomically
+from cooper_rl.jsonl import line_of, open_lines, write_atomically
 from cooper_rl.llm import Sampling
 from cooper_rl.llm.sample import sample
 from cooper_rl.nano.truth import is_true
@@ -103,7 +103,7 @@ def main() -> None:
     kept = agreed(records)
     random.Random(arguments.seed).shuffle(kept)
     if arguments.without:
-        with gzip.open(arguments.without, "rt") as lines:
+        with open_lines(arguments.without) as lines:
             others = {json.loads(line)["question"] for line in lines}
         kept = [r for r in kept if r["question"] not in others]
     if arguments.balanced:

@@ -27,7 +27,7 @@ def append_metrics(output_dir: str, step: int, metrics: dict[str, Any]) -> None:
     line = line_of({"step": step, **{key: finite(value) for key, value in metrics.items()}})
     path = Path(output_dir) / "metrics.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
+    with path.open("a", encoding="utf-8") as file:
         file.write(line)
 
 
