@@ -66,6 +66,31 @@ def test_worked_solutions_are_taken_as_they_are(tmp_path):
     assert (record["completion"], record["model"]) == ("2 + 2 = 4", "worked_solutions")
 
 
+def test_written_answers_come_right_and_wrong_and_the_rule_confirms_them(tmp_path):
+    path = tmp_path / "problems.jsonl"
+    rows = [
+        {"question": "q1", "answer": r"\frac{3}{4}"},
+        {"question": "q2", "answer": "(-2, 5]"},
+        {"question": "q3", "answer": "7"},
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    counts = collect(collecting(path, "none", tmp_path, models=["written_answers"], num_generations=8))
+    assert counts == {"written_answers": {"before": 0, "collected": 16, "failed": 8}}
+    written = lines(tmp_path / "out.jsonl")
+    assert sum(record["correct"] for record in written) == 8 and {record["question"] for record in written} == {
+        "q1",
+        "q2",
+    }
+    assert all(record["completion"] != record["reference"] for record in written)
+    annotate(
+        AnnotateConfig(
+            [str(tmp_path / "out.jsonl")], str(tmp_path / "kept.jsonl"), deduplicate=0, decontaminate_against=[]
+        )
+    )
+    kept = lines(tmp_path / "kept.jsonl")
+    assert len(kept) >= 14 and {record["correct"] for record in kept} == {True, False}
+
+
 def test_what_failed_is_asked_again_and_the_rest_is_not(serve, problems, tmp_path):
     broken = {"q3", "q7"}
 

@@ -20,7 +20,7 @@ ALLOWED = {
     "data": {"records", "errors", "nano", "recipe", "jsonl"},
     "recipe": {"errors"},
     "verifyrm": {"records", "errors", "recipe", "jsonl", "verifiers"},
-    "annotation": {"records", "errors", "recipe", "jsonl", "data", "verifiers", "llm"},
+    "annotation": {"records", "errors", "recipe", "jsonl", "data", "verifiers", "llm", "verifyrm"},
     "evaluation": {"records", "errors", "recipe", "jsonl", "data", "verifiers", "llm", "verifyrm", "annotation"},
     "rl": {"records", "errors", "jsonl", "recipe", "verifiers", "llm", "data", "verifyrm"},
     "monitor": {"records", "errors", "jsonl"},

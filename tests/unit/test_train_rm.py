@@ -18,7 +18,7 @@ from cooper_rl.nano.triples import written_triples
 from cooper_rl.records import LabelledCompletion, Verdict
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm import VerifyRM
-from cooper_rl.verifyrm.augment import augmented, other_form, spoilt
+from cooper_rl.verifyrm.augment import augmented, spoilt
 from cooper_rl.verifyrm.config import RewardModelTrainConfig
 from cooper_rl.verifyrm.losses import bce_loss
 from cooper_rl.verifyrm.model import VerifyRMSettings
@@ -189,17 +189,6 @@ def test_buckets_repeat_by_epoch():
     assert second != first and list(buckets) == second
     buckets.epoch = 0
     assert list(buckets) == first
-
-
-@pytest.mark.parametrize(
-    "reference", ["12", "-7", "1234", "0.25", "3/4", r"\frac{3}{4}", r"\dfrac{3}{4}", "x^2", "Monday"]
-)
-def test_other_forms_are_the_same_answer(reference):
-    with RuleVerifier(workers=1) as rule:
-        forms = {other_form(reference, random.Random(seed)) for seed in range(20)}
-        assert len(forms) > 1 and reference not in forms
-        for form in forms:
-            assert rule.verify(reference, form if "boxed" in form else f"\\boxed{{{form}}}") is Verdict.CORRECT, form
 
 
 def test_what_is_spoilt_is_not_right():

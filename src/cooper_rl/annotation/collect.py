@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import random
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -18,7 +20,8 @@ from cooper_rl.recipe import resolve_model
 from cooper_rl.records import Problem
 
 Key = tuple[str, str, int]  # model, problem, number of the sample
-WORKED = "worked_solutions"  # not a model: the solution that the data set itself has
+# Not models: the solution that the data set itself has; the reference answer alone, in another writing or made wrong.
+WORKED, WRITTEN = "worked_solutions", "written_answers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +106,29 @@ def generations(config: CollectConfig, model: str, tasks: list[Task]) -> Iterabl
             solution = task.problem.metadata.get("worked_solution")
             yield task, Generation(solution, "stop") if solution else Generation(None, "it has no worked solution")
         return
+    if model == WRITTEN:
+        yield from ((task, written_answer(task)) for task in tasks)
+        return
     prompts = [conversation(task.problem.question, config.system_prompt) for task in tasks]
     generator = load_generator(resolve_model(model, "policy"), config)
     for index, generation in asked(
         generator, prompts, sampling(config), [task.seed for task in tasks], stop_after=config.stop_after_failures
     ):
         yield tasks[index], generation
+
+
+def written_answer(task: Task) -> Generation:
+    """The reference answer alone: samples 0, 2, ... are it in another writing, samples 1, 3, ... are made wrong.
+
+    Whole numbers are left out: models' own completions have enough of them.
+    """
+    from cooper_rl.verifyrm.writings import changed, rewritten, stated  # imports torch
+
+    rng = random.Random(task.seed)
+    answer = task.problem.reference_answer
+    write = changed if task.sample % 2 else rewritten
+    text = None if re.fullmatch(r"\s*-?[\d,]+\s*", answer) else write(answer, rng)
+    return Generation(None, "no other writing is known") if text is None else Generation(stated(text, rng), "stop")
 
 
 def asked(
@@ -142,6 +162,7 @@ def record(config: CollectConfig, task: Task, generation: Generation) -> dict[st
         "question": task.problem.question,
         "reference": task.problem.reference_answer,
         "completion": generation.text,
+        **({"correct": sample % 2 == 0} if model == WRITTEN else {}),
         "source": task.problem.source,
         "problem_id": task.problem.problem_id,
         "model": model,

@@ -22,7 +22,7 @@ class AskingConfig(BackendSettings):
 class CollectConfig(AskingConfig):
     """Problems x models -> completions. The sampling defaults are the paper's evaluation protocol."""
 
-    # NAME@http://HOST:PORT/v1, vllm:NAME, folder, hub id, *.gguf, or worked_solutions
+    # NAME@http://HOST:PORT/v1, vllm:NAME, folder, hub id, *.gguf, worked_solutions or written_answers
     models: list[str] = field(default_factory=list)
     dataset_names: list[str] = field(default_factory=list)  # as for `cooper train`
     output: str = ""

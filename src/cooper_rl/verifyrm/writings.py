@@ -1,0 +1,311 @@
+"""The same answer as another would write it, and answers that look like it but are not: text in, text out.
+
+Nothing is worked out here. What is trained on is checked first: `cooper annotate` keeps a pair of reference and answer
+only where the rule verifier agrees with what this module set out to write.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from cooper_rl.verifiers.dress import CLOSE, OPEN, split_top, undress
+from cooper_rl.verifyrm.perturb import moved
+
+MAX_CHARACTERS = 160
+Way = Callable[[str, random.Random], str | None]  # an undressed answer -> another one; None where it does not apply
+
+_INTEGER = re.compile(r"-?\d+")
+_DECIMAL = re.compile(r"-?\d*\.\d+")
+_FRACTION = re.compile(r"(?P<sign>-?) ?(?:(\d+) ?/ ?(\d+)|\\frac\{(\d+)\}\{(\d+)\})")
+_LATEX_FRACTION = re.compile(r"\\frac\{([^{}]+)\}\{([^{}]+)\}")
+_UNIT = re.compile(rf"(?P<number>[-\d.,]+) ?{OPEN}[^{CLOSE}]*{CLOSE}|(?P<angle>[-\d.]+) ?°")
+_ASSIGNMENT = re.compile(r"[A-Za-z](?: ?\([a-z]\))? ?= ?(?P<value>[^=<>]+)")
+_INTERVAL = re.compile(r"(?P<open>[(\[]) ?(?P<low>[^,()\[\]]+?) ?, ?(?P<high>[^,()\[\]]+?) ?(?P<close>[)\]])")
+_BETWEEN = re.compile(r"(?P<low>[^<>=]+?) ?(?P<left><=?) ?[a-z] ?(?P<right><=?) ?(?P<high>[^<>=]+)")
+_ONE_SIDED = re.compile(r"[a-z] ?(?P<sign><=|>=|<|>) ?(?P<bound>[^<>=,]+)")
+_DIGITS = re.compile(r"(?<![\d.])\d+(?:\.\d+)?")
+_SIGN = re.compile(r"(?<=[\w)}\]]) ?[-+] ?(?=[\w(\\{])")
+_COMPARISON = re.compile(r"<=|>=|<|>|!=")
+_LETTER = re.compile(r"(?P<before>\(?)(?P<letter>[A-J])(?P<after>\)?)")
+_FAMILIES = tuple(
+    tuple(words.split())
+    for words in (
+        *("yes no", "true false", "even odd", "increasing decreasing", "left right", "north south east west"),
+        "monday tuesday wednesday thursday friday saturday sunday",
+        "red blue green yellow orange purple pink brown black white gray violet indigo cyan magenta gold silver",
+        "mother father son daughter brother sister wife husband aunt uncle grandmother grandfather",
+    )
+)
+_FUNCTIONS = {"\\sin": "\\cos", "\\cos": "\\sin", "\\sqrt": "", "\\pi": "e", "\\cup": "\\cap", "\\ln": "\\log"}
+
+
+def rewritten(answer: str, rng: random.Random) -> str | None:
+    """The same answer in another writing; None where no other is found."""
+    return _written(answer, _EQUIVALENT, rng, required=False)
+
+
+def changed(answer: str, rng: random.Random) -> str | None:
+    """An answer that looks like this one and most often is another; None where nothing can be changed."""
+    return _written(answer, _DIFFERENT, rng, required=True)
+
+
+def stated(answer: str, rng: random.Random) -> str:
+    """A completion that says nothing but this answer: bare, boxed or in a sentence."""
+    if rng.random() < 0.6:
+        return answer
+    sentence = rng.choice(
+        ("{}", "The answer is {}.", "Final Answer: The final answer is {}", "**Answer:** {}", "#### {}")
+    )
+    plain = answer.strip("$") if answer.count("$") == 2 else answer
+    return sentence.format(f"$\\boxed{{{plain}}}$" if rng.random() < 0.5 and "$" not in plain else answer)
+
+
+def _written(answer: str, ways: Sequence[Way], rng: random.Random, *, required: bool) -> str | None:
+    plain = undress(answer)
+    if not 0 < len(plain) <= MAX_CHARACTERS:
+        return None
+    found = next((text for way in rng.sample(ways, len(ways)) if (text := way(plain, rng)) is not None), None)
+    if found is None and required:
+        return None
+    if found is not None and (required or rng.random() < 0.7):
+        plain = found
+    if required and rng.random() < 0.3:  # a wrong answer comes in other writings as often as a right one
+        plain = next((t for way in rng.sample(_EQUIVALENT, 3) if (t := way(plain, rng)) is not None), plain)
+    texts = [text for text in (_dressed(plain, rng) for _ in range(8)) if text != answer.strip()]
+    return texts[0] if texts else None
+
+
+def _dressed(plain: str, rng: random.Random) -> str:
+    """An undressed answer in one of the dresses of LaTeX and plain text."""
+    if re.fullmatch(r"[A-Za-z -]+", plain.strip(OPEN + CLOSE)):
+        word = plain.strip(OPEN + CLOSE)
+        return rng.choice((word, word.lower(), word.upper(), f"\\text{{{word}}}", f"**{word}**"))
+    latex = rng.random() < 0.8
+    text = plain.replace("\\frac", rng.choice(("\\frac", "\\dfrac")))
+    signs = {"<=": ("\\leq ", "\\le ", "\\leqslant "), ">=": ("\\geq ", "\\ge "), "!=": ("\\neq ", "\\ne ")}
+    signs |= {"°": ("^\\circ", "^{\\circ}"), "*": ("\\cdot ", "\\times ")}
+    unicode = {"<=": "≤", ">=": "≥", "!=": "≠", "\\pi": "π", "\\infty": "∞", "\\cup": "∪"}
+    for sign, writings in signs.items():
+        text = text.replace(sign, rng.choice(writings)) if latex else text
+    for sign, writing in unicode.items():
+        text = text if latex else text.replace(sign, writing)
+    if rng.random() < 0.5:
+        text = re.sub(r"\\sqrt\{(\d)\}", r"\\sqrt\1" if latex else r"√\1", text)
+    text = re.sub(
+        rf" ?{OPEN}([^{CLOSE}]*){CLOSE}",
+        lambda found: f"\\text{{ {found[1].strip()}}}" if latex else f" {found[1]}",
+        text,
+    )
+    if rng.random() < 0.5:
+        text = re.sub(r"(?<=[\w)}\]]) ?([-+=<>]) ?(?=[\w(\\{])", rng.choice((r"\1", r" \1 ")), text)
+    if latex and rng.random() < 0.3:
+        text = re.sub(r", ?", rng.choice((", ", ",\\ ", ",")), text)
+    if rng.random() < 0.3:
+        text = text.replace("{pmatrix}", "{bmatrix}")
+    if latex and rng.random() < 0.2 and re.fullmatch(r"[(\[].*[)\]]", text):
+        text = f"\\left{text[:-1]}\\right{text[-1]}"
+    text = text.strip()
+    return f"${text}$" if latex and rng.random() < 0.3 else text
+
+
+# Ways to write the same.
+
+
+def _number(plain: str, rng: random.Random) -> str | None:
+    if _INTEGER.fullmatch(plain):
+        value = int(plain)
+        return rng.choice(
+            [f"{value:,}"] * 2 + [f"{value}.0"]
+            if abs(value) > 999
+            else [f"{value}.0", f"x = {value}", f"{2 * value}/2"]
+        )
+    if _DECIMAL.fullmatch(plain):
+        ratio = Fraction(plain)
+        return rng.choice((f"\\frac{{{ratio.numerator}}}{{{ratio.denominator}}}", f"{float(ratio * 100):g}%"))
+    if not (found := _FRACTION.fullmatch(plain)):
+        return None
+    numerator, denominator = int(found[2] or found[4]), int(found[3] or found[5])
+    whole, rest = divmod(numerator, denominator) if denominator else (0, 0)
+    ways = [f"{numerator}/{denominator}", f"\\frac{{{numerator}}}{{{denominator}}}"]
+    if denominator and re.fullmatch(r"2*5*|1", "".join(_prime_factors(denominator))):
+        ways.append(f"{numerator / denominator:g}")
+    if whole and rest:
+        ways.append(f"{whole}\\frac{{{rest}}}{{{denominator}}}")
+    return found["sign"] + rng.choice([way for way in ways if way != plain])
+
+
+def _prime_factors(number: int) -> list[str]:
+    """Those among 2 and 5, and what is left, as text."""
+    factors = []
+    for prime in (2, 5):
+        while number % prime == 0:
+            number //= prime
+            factors.append(str(prime))
+    return factors if number == 1 else [*factors, str(number)]
+
+
+def _without_unit(plain: str, rng: random.Random) -> str | None:
+    found = _UNIT.fullmatch(plain)
+    return (found["number"] or found["angle"]) if found else None
+
+
+def _assigned(plain: str, rng: random.Random) -> str | None:
+    if found := _ASSIGNMENT.fullmatch(plain):
+        return found["value"].strip()
+    bare = re.sub(r"\\[A-Za-z]+", "", plain)
+    if re.search(rf"[=<>,{OPEN}]|[A-Za-z]{{3}}", bare) or "\\in" in plain or plain[0] in "([":
+        return None
+    letters = set(re.findall(r"[a-z]", bare))
+    if not letters and re.search(r"\d", plain):
+        return f"{rng.choice('xyakmn')} = {plain}"
+    return f"f({letters.pop()}) = {plain}" if len(letters) == 1 else None
+
+
+def _terms(plain: str, rng: random.Random) -> str | None:
+    """a + b - c as b - c + a, here or in a numerator."""
+    if re.search(r"[=<>,;]|\\pm|\\in|\\begin", plain):
+        return None
+    parts = [part for part in split_top(re.sub(r"(?<=[\w)}\]]) ?([-+]) ?(?=[\w(\\{])", r"§\1", plain), "§") if part]
+    if len(parts) < 2:
+        found = _LATEX_FRACTION.fullmatch(plain)
+        inner = _terms(found[1], rng) if found else None
+        return f"\\frac{{{inner}}}{{{found[2]}}}" if found and inner else None
+    signed = [part.strip() if part.strip()[0] in "+-" else f"+{part.strip()}" for part in parts]
+    rng.shuffle(signed)
+    text = " ".join(f"{term[0]} {term[1:].strip()}" for term in signed)
+    return text.removeprefix("+ ").replace("- ", "-", 1) if text[0] == "-" else text.removeprefix("+ ")
+
+
+def _slash(plain: str, rng: random.Random) -> str | None:
+    """A fraction on one line, or the other way round."""
+    found = _LATEX_FRACTION.search(plain)
+    if not found:
+        return None
+    sides = [side if re.fullmatch(r"\w+|\\pi", side) else f"({side})" for side in found.groups()]
+    return (
+        plain[: found.start()] + "/".join(sides) + plain[found.end() :] if not plain[: found.start()].strip() else None
+    )
+
+
+def _listed(plain: str, rng: random.Random) -> str | None:
+    """Several answers in another order, with other separators."""
+    body = plain[2:-2] if plain.startswith("\\{") and plain.endswith("\\}") else plain
+    items = [item.strip() for item in split_top(body, "[,;]")]
+    if len(items) < 2 or not all(items) or re.search(rf"{OPEN}|\||\d,\d{{3}}", plain) or body[0] == "(" != items[0][0]:
+        return None
+    rng.shuffle(items)
+    if rng.random() < 0.25:
+        return f"{', '.join(items[:-1])} and {items[-1]}"
+    text = rng.choice((", ", ",", "; ")).join(items)
+    return f"\\{{{text}\\}}" if body != plain or rng.random() < 0.3 else text
+
+
+def _inequality(plain: str, rng: random.Random) -> str | None:
+    """An interval as an inequality, an inequality as an interval."""
+    if found := _INTERVAL.fullmatch(plain):
+        low, high = found["low"], found["high"]
+        if "[" not in found["open"] and "]" not in found["close"] and "\\infty" not in plain:
+            return None  # perhaps a point
+        less = ["<=" if found["open"] == "[" else "<", "<=" if found["close"] == "]" else "<"]
+        if "\\infty" in low:
+            return None if "\\infty" in high else f"x {less[1]} {high}"
+        return f"x {less[0].replace('<', '>')} {low}" if "\\infty" in high else f"{low} {less[0]} x {less[1]} {high}"
+    if found := _BETWEEN.fullmatch(plain):
+        return _interval(found["left"], found["low"], found["high"], found["right"])
+    if found := _ONE_SIDED.fullmatch(plain):
+        sign, bound = found["sign"], found["bound"].strip()
+        return _interval("<", "-\\infty", bound, sign) if sign[0] == "<" else _interval(sign, bound, "\\infty", "<")
+    return None
+
+
+def _interval(left: str, low: str, high: str, right: str) -> str:
+    return f"{'[' if '=' in left else '('}{low}, {high}{']' if '=' in right else ')'}"
+
+
+# Ways to write something else.
+
+
+def _moved_number(plain: str, rng: random.Random) -> str | None:
+    found = list(_DIGITS.finditer(plain))
+    if not found:
+        return None
+    one = rng.choice(found)
+    other = moved(one.group(), rng).removeprefix("-")
+    return plain[: one.start()] + other + plain[one.end() :] if other != one.group() else None
+
+
+def _other_sign(plain: str, rng: random.Random) -> str | None:
+    signs = list(_SIGN.finditer(plain))
+    if signs and rng.random() < 0.7:
+        one = rng.choice(signs)
+        return plain[: one.start()] + (" - " if "+" in one.group() else " + ") + plain[one.end() :]
+    name, equals, value = plain.rpartition("=")
+    value = value.strip()
+    if not re.search(r"\d|\\", value) or value[0] in "([{" or re.search(r"[<>!]", name):
+        return None
+    return f"{name}{equals} " * bool(equals) + (value[1:].strip() if value[0] == "-" else f"-{value}")
+
+
+def _other_relation(plain: str, rng: random.Random) -> str | None:
+    if found := _COMPARISON.search(plain):
+        sign = found.group()
+        others = {"<": ("<=", ">"), ">": (">=", "<"), "<=": ("<", ">="), ">=": (">", "<="), "!=": ("=", ">")}[sign]
+        return plain[: found.start()] + rng.choice(others) + plain[found.end() :]
+    found = _INTERVAL.fullmatch(plain)
+    if found and "\\infty" not in found["low"]:
+        return ("[" if plain[0] == "(" else "(") + plain[1:]
+    return plain[:-1] + (")" if plain[-1] == "]" else "]") if found and "\\infty" not in found["high"] else None
+
+
+def _other_list(plain: str, rng: random.Random) -> str | None:
+    """One of several answers left out, or one too many."""
+    braces = plain.startswith("\\{") and plain.endswith("\\}")
+    items = [item.strip() for item in split_top(plain[2:-2] if braces else plain, "[,;]")]
+    if len(items) < 2 or not all(items):
+        return None
+    if rng.random() < 0.6:
+        items.remove(rng.choice(items))
+    else:
+        extra = _moved_number(rng.choice(items), rng)
+        items += [extra] if extra and extra not in items else []
+    return f"\\{{{', '.join(items)}\\}}" if braces else ", ".join(items)
+
+
+def _upside_down(plain: str, rng: random.Random) -> str | None:
+    found = _LATEX_FRACTION.search(plain)
+    return plain[: found.start()] + f"\\frac{{{found[2]}}}{{{found[1]}}}" + plain[found.end() :] if found else None
+
+
+def _other_function(plain: str, rng: random.Random) -> str | None:
+    known = [name for name in _FUNCTIONS if name in plain]
+    if not known:
+        return None
+    name = rng.choice(known)
+    return plain.replace(name, _FUNCTIONS[name], 1)
+
+
+def _other_word(plain: str, rng: random.Random) -> str | None:
+    text = plain.replace(OPEN, "").replace(CLOSE, "").strip()
+    if found := _LETTER.fullmatch(text):
+        other = rng.choice([letter for letter in "ABCDE" if letter != found["letter"]])
+        return f"{found['before']}{other}{found['after']}"
+    family = next((family for family in _FAMILIES if text.lower() in family), None)
+    if family:
+        other = rng.choice([word for word in family if word != text.lower()])
+        return other.capitalize() if text[0].isupper() else other
+    words = text.split()
+    if len(words) > 1 and not re.search(r"[\\\d=]", text):
+        first, second = sorted(rng.sample(range(len(words)), 2))
+        words[first], words[second] = words[second], words[first]
+        return " ".join(words)
+    return None
+
+
+_EQUIVALENT: tuple[Way, ...] = (_number, _without_unit, _assigned, _terms, _slash, _listed, _inequality)
+_DIFFERENT: tuple[Way, ...] = (
+    *(_moved_number, _moved_number, _other_sign, _other_relation, _other_list, _upside_down, _other_function),
+    _other_word,
+)

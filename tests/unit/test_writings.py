@@ -1,0 +1,76 @@
+"""Answers in other writings stay right, changed ones become wrong; the rule verifier is the judge of both."""
+
+import random
+
+import pytest
+
+from cooper_rl.records import Verdict
+from cooper_rl.verifiers import RuleVerifier
+from cooper_rl.verifyrm.writings import changed, rewritten, stated
+
+ANSWERS = [
+    *(
+        "12",
+        "-7",
+        "1234",
+        "0.25",
+        "3/4",
+        r"\frac{3}{4}",
+        r"\dfrac{22}{7}",
+        r"-\frac 12",
+        r"\$750",
+        r"40^\circ",
+        r"4\text{ units}",
+    ),
+    *("x^2", "x = 3", r"8\sqrt{2}", r"100+75\pi", r"\frac{-1 + \sqrt{5}}{2}", "3-i", "-3x^2 +9x -11"),
+    *(
+        "1, 5, 7",
+        r"\{-1, 0, 1\}",
+        "(3,0),(-3,1)",
+        r"\left[0,\frac{343}{27}\right]",
+        r"(-\infty,1]",
+        r"-4 < m \leq 0",
+        r"k < -5",
+    ),
+    *(r"\begin{pmatrix} 1 \\ 2 \end{pmatrix}", "(0,3)", r"\text{(B)}", "Monday", "Yes", r"\text{odd}"),
+]
+
+
+@pytest.fixture(scope="module")
+def rule():
+    with RuleVerifier(workers=2) as verifier:
+        yield verifier
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_another_writing_is_the_same_answer(rule, answer):
+    writings = [text for seed in range(30) if (text := rewritten(answer, random.Random(seed))) is not None]
+    assert len(set(writings)) > 2 and answer not in writings
+    said = [stated(text, random.Random(seed)) for seed, text in enumerate(writings)]
+    wrong = [text for text in writings + said if rule.verify(answer, text) is not Verdict.CORRECT]
+    assert len(wrong) <= 3, wrong  # what the rule cannot read or follow is dropped by `cooper annotate`
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_a_changed_answer_is_another(rule, answer):
+    writings = [text for seed in range(30) if (text := changed(answer, random.Random(seed))) is not None]
+    assert len(set(writings)) > 2 or answer in ("Yes", r"\text{odd}", r"\text{(B)}")
+    right = [text for text in writings if rule.verify(answer, text) is Verdict.CORRECT]
+    assert len(right) <= len(writings) // 10 + 1, right
+
+
+def test_what_a_few_ways_write():
+    forms = {rewritten(r"-4 < m \leq 0", random.Random(seed)) for seed in range(60)}
+    assert any("(-4, 0]" in form for form in forms)
+    forms = {rewritten(r"(-\infty, 3)", random.Random(seed)) for seed in range(60)}
+    assert any(form.replace(" ", "").strip("$") == "x<3" for form in forms)
+    forms = {rewritten("1, 5, 7", random.Random(seed)) for seed in range(60)}
+    assert any(form.startswith(("7", r"\{7", "$7")) for form in forms)
+
+
+@pytest.mark.parametrize("answer", ["", "   ", "word " * 80, "∮" * 3, r"\frac{", "}{", "$$", "((((", "1" * 200])
+def test_nothing_breaks_on_strange_answers(answer):
+    for seed in range(20):
+        for write in (rewritten, changed):
+            text = write(answer, random.Random(seed))
+            assert text is None or text != answer
