@@ -8,13 +8,15 @@ from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.recipe import check_train_recipe, known_keys, load_recipe, parse_overrides, plain_value, variants_of
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
-REWARD_MODEL = {"nano-reward-model", "smollm2-135m-reward-model", "smollm2-135m-verifyrm"}
-ANNOTATION = {"collect-gsm8k-math": "collect", "annotate-gsm8k-math": "annotate", "annotate-labelled": "annotate"}
+REWARD_MODEL = {path.stem for path in RECIPES if path.stem.endswith("-reward-model") or "-verifyrm" in path.stem}
+COMMANDS = {path.stem: path.stem.partition("-")[0] for path in RECIPES}
+ANNOTATION = {name: command for name, command in COMMANDS.items() if command in ("collect", "annotate")}
 TRAIN = [path for path in RECIPES if path.stem not in {*REWARD_MODEL, *ANNOTATION, "nano-policy"}]
 
 
 def test_there_are_recipes():
     assert {"quickstart", "smollm2-135m", "qwen2.5-1.5b", "llama-3.2-1b"} <= {path.stem for path in TRAIN}
+    assert len(REWARD_MODEL) >= 4 and len(ANNOTATION) >= 5
 
 
 @pytest.mark.parametrize("path", TRAIN, ids=lambda p: p.stem)
