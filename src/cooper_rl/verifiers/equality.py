@@ -109,8 +109,8 @@ def equal_numbers(reference: Number, answer: Number) -> bool:
         either = not reference.half_day or not answer.half_day or reference.half_day == answer.half_day
         return either and reference.clock == answer.clock
     if reference.base != answer.base:  # a bare numeral beside 1011_2 is one in the same base
-        based, bare = (reference, answer) if reference.base != 10 else (answer, reference)
-        return bare.base == 10 and based.value.denominator == 1 and _digits(based) == str(bare.value)
+        based, bare = (reference, answer) if reference.base else (answer, reference)
+        return bare.base is None and based.value.denominator == 1 and _digits(based) == str(bare.value)
     values = same_unit(reference, answer)
     if values is None:
         return False
@@ -126,7 +126,7 @@ def _digits(number: Number) -> str:
     """The digits of a whole number in its base."""
     value, digits = abs(int(number.value)), ""
     while value:
-        value, digit = divmod(value, number.base)
+        value, digit = divmod(value, number.base or 10)
         digits = "0123456789abcdef"[digit] + digits
     return ("-" if number.value < 0 else "") + (digits or "0")
 

@@ -25,7 +25,7 @@ class Number:
     percent: bool = False
     degrees: bool = False
     unit: str = ""
-    base: int = 10  # as the numeral says: 1011_2
+    base: int | None = None  # as the numeral says: 1011_2
     clock: str = ""  # what may be a time of day as well as a ratio: 10:30
     half_day: str = ""  # "a" or "p" of a time of day: 10:30 am
 
