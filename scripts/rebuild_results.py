@@ -13,7 +13,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -28,7 +28,11 @@ from cooper_rl.rl.audit import HackingAlarm
 DOCS = Path(__file__).parents[1] / "docs"
 STUDENT_95 = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26}  # two-sided, n runs
 LOST = 0.05  # of true accuracy, below its best so far: hacking has done harm
-DRAWN = {"reward": "mean reward", "eval/true_accuracy": "true accuracy"}
+DRAWN = {
+    "reward": "mean reward",
+    "eval/true_accuracy": "true accuracy",
+    "eval/reward_model_accuracy": "reward model accuracy",
+}
 MARK = re.compile(r"<!-- table (\S+) (\S+) -->\n.*?<!-- end -->", re.DOTALL)
 
 Data = dict[str, Any]
@@ -218,6 +222,15 @@ def drawn(entries: Sequence[Data], key: str) -> str:
     return re.sub(r"(<svg[^>]*>)", rf"\1{style}", inside, count=1) + "\n"
 
 
+def figures() -> Iterator[tuple[Path, str]]:
+    """Every figure's file and what belongs into it; one a metric that an experiment's runs have."""
+    for path in sorted((DOCS / "data").glob("*.json")):
+        for key, title in DRAWN.items():
+            entries = [entry for entry in data_of(path.stem) if entry["series"].get(key)]
+            if entries:
+                yield DOCS / "figures" / f"{path.stem}-{title.replace(' ', '-')}.svg", drawn(entries, key)
+
+
 def main() -> None:
     for word in sys.argv[1:]:
         name, _, folders = word.partition("=")
@@ -229,11 +242,8 @@ def main() -> None:
         entries.sort(key=lambda entry: (entry["arm"], entry["seed"]))
         lines = ",\n".join(json.dumps(entry) for entry in entries)
         write_atomically(DOCS / "data" / f"{name}.json", f"[\n{lines}\n]\n")
-    for path in sorted((DOCS / "data").glob("*.json")):
-        for key, title in DRAWN.items():
-            write_atomically(
-                DOCS / "figures" / f"{path.stem}-{title.replace(' ', '-')}.svg", drawn(data_of(path.stem), key)
-            )
+    for path, drawing in figures():
+        write_atomically(path, drawing)
     write_atomically(DOCS / "results.md", rebuilt((DOCS / "results.md").read_text()))
 
 
