@@ -68,19 +68,19 @@ def being_written(folder: Path, born: float) -> bool:
 
 
 def live_and_die(folder: Path, steps: int, rng: random.Random, *, aimed: bool) -> str:
-    """Kills the run a random while after its first new step, or, aimed, while it writes a checkpoint.
+    """Lets the run go 1 to 4 steps beyond the last one and kills it within a second, or, aimed, while it writes a checkpoint.
 
     Returns what the kill cut off, or `ended`.
     """
-    born = time.time()
+    born, ahead = time.time(), rng.randint(1, 4)
     process = start(folder, steps, resume=(folder / "config.yaml").is_file())
     before = last_step(folder)
-    while process.poll() is None and not before < last_step(folder):
+    while process.poll() is None and last_step(folder) < before + ahead:
         time.sleep(0.005)
         before = min(before, last_step(folder))  # resuming drops the steps after the checkpoint
     while aimed and process.poll() is None and not being_written(folder, born):
         time.sleep(0.001)
-    time.sleep(rng.uniform(0, 0.1 if aimed else 2.0))
+    time.sleep(rng.uniform(0, 0.1 if aimed else 1.0))
     if process.poll() is not None:
         return "ended" if process.returncode == 0 else f"failed with {process.returncode}"
     os.kill(process.pid, signal.SIGKILL)
@@ -103,9 +103,10 @@ def main() -> None:
     arguments = parser.parse_args()
     straight, killed = arguments.folder / "straight", arguments.folder / "killed"
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    if start(straight, arguments.steps, resume=False).wait() != 0:
+    finished = (straight / "finished.json").is_file()  # by an earlier call of this script
+    if not finished and start(straight, arguments.steps, resume=False).wait() != 0:
         sys.exit(f"the straight run failed; see {straight}.log")
-    rng, deaths = random.Random(arguments.seed), []
+    rng, deaths = random.Random(arguments.seed), list[str]()
     while deaths.count("in a checkpoint") + deaths.count("between") < arguments.kills:
         deaths.append(live_and_die(killed, arguments.steps, rng, aimed=len(deaths) % 2 == 1))
         if deaths[-1] not in ("in a checkpoint", "between"):
