@@ -68,7 +68,7 @@ def being_written(folder: Path, born: float) -> bool:
 
 
 def live_and_die(folder: Path, steps: int, rng: random.Random, *, aimed: bool) -> str:
-    """Lets the run go 1 to 4 steps beyond the last one and kills it within a second, or, aimed, while it writes a checkpoint.
+    """Lets the run go 1 to 4 steps on and kills it within a second, or, aimed, while it writes a checkpoint.
 
     Returns what the kill cut off, or `ended`.
     """
