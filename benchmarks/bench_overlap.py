@@ -19,8 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench_step import StepTimes, settings
-from transformers import PrinterCallback
+from bench_step import settings, step_seconds
 
 from cooper_rl.data import load_problems
 from cooper_rl.llm import OpenAIServer
@@ -33,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from http_server import Server, said
 
 
-def step_seconds(server: Server, steps: int, rows: Any, *, overlap: bool) -> float:
+def median_step(server: Server, steps: int, rows: Any, *, overlap: bool) -> float:
     """The median step of a cooper run whose negatives are the server's."""
     with tempfile.TemporaryDirectory() as folder:
         own = {"negative_sources": {"assistant": 1}, "negative_tries": 1, "rehearsal_per_step": 0, "guard_steps": 0}
@@ -44,12 +43,8 @@ def step_seconds(server: Server, steps: int, rows: Any, *, overlap: bool) -> flo
         assert trainer.rewrite
         if not overlap:
             trainer.rewrite.thread = None
-        times = StepTimes()
-        trainer.add_callback(times)
-        trainer.remove_callback(PrinterCallback)
         with trainer.verifier:
-            trainer.train()
-        return statistics.median(times.seconds())
+            return statistics.median(step_seconds(trainer))
 
 
 def main() -> None:
@@ -70,10 +65,10 @@ def main() -> None:
     hidden = []
     for turn in range(arguments.turns):
         latency[0] = 0.0
-        at_once = step_seconds(server, arguments.steps, rows, overlap=True)
+        at_once = median_step(server, arguments.steps, rows, overlap=True)
         latency[0] = arguments.latency
-        slow = step_seconds(server, arguments.steps, rows, overlap=True)
-        waited = step_seconds(server, arguments.steps, rows, overlap=False)
+        slow = median_step(server, arguments.steps, rows, overlap=True)
+        waited = median_step(server, arguments.steps, rows, overlap=False)
         hidden.append(1 - (slow - at_once) / arguments.latency)
         print(
             f"turn {turn}: at once {at_once:.3f} s a step, after {arguments.latency} s {slow:.3f} s, asked at the end"

@@ -15,7 +15,7 @@ import time
 from dataclasses import fields
 from typing import Any
 
-from transformers import AutoModelForSequenceClassification, PrinterCallback, TrainerCallback
+from transformers import AutoModelForSequenceClassification, PrinterCallback, Trainer, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from cooper_rl.data import load_problems
@@ -28,7 +28,7 @@ from cooper_rl.verifyrm.triples import read_triples
 
 
 class StepTimes(TrainerCallback):
-    """Seconds from one step's begin to the next one's."""
+    """When each step began."""
 
     def __init__(self) -> None:
         self.begins: list[float] = []
@@ -36,9 +36,14 @@ class StepTimes(TrainerCallback):
     def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.begins.append(time.perf_counter())
 
-    def seconds(self) -> list[float]:
-        """Without the first step, which warms up."""
-        return [b - a for a, b in zip(self.begins[1:], self.begins[2:], strict=False)]
+
+def step_seconds(trainer: Trainer) -> list[float]:
+    """Trains; the time of each step but the first, which warms up."""
+    times = StepTimes()
+    trainer.add_callback(times)
+    trainer.remove_callback(PrinterCallback)
+    trainer.train()
+    return [b - a for a, b in zip(times.begins[1:], times.begins[2:], strict=False)]
 
 
 def settings(steps: int, folder: str) -> dict[str, Any]:
@@ -55,12 +60,8 @@ def cooper(steps: int, folder: str, rows: Any) -> list[float]:
     reward_model = VerifyRM.from_pretrained(resolve_model("nano", "reward_model"))
     rehearsal = read_triples(resolve_triples("nano", "train"))
     trainer = CooperTrainer(resolve_model("nano", "policy"), reward_model, config, rows, rehearsal=rehearsal)
-    times = StepTimes()
-    trainer.add_callback(times)
-    trainer.remove_callback(PrinterCallback)
     with trainer.verifier:
-        trainer.train()
-    return times.seconds()
+        return step_seconds(trainer)
 
 
 def plain(steps: int, folder: str, rows: Any) -> list[float]:
@@ -78,11 +79,7 @@ def plain(steps: int, folder: str, rows: Any) -> list[float]:
     path = resolve_model("nano", "reward_model")
     reward_model = AutoModelForSequenceClassification.from_pretrained(path)
     trainer = GRPOTrainer(resolve_model("nano", "policy"), reward_funcs=reward_model, args=config, train_dataset=rows)
-    times = StepTimes()
-    trainer.add_callback(times)
-    trainer.remove_callback(PrinterCallback)
-    trainer.train()
-    return times.seconds()
+    return step_seconds(trainer)
 
 
 def main() -> None:

@@ -44,6 +44,11 @@ class Task:
         """A number of its own, the same after a restart."""
         return int.from_bytes(hashlib.sha256(repr((self.key, self.run_seed)).encode()).digest()[:4], "big") >> 1
 
+    @property
+    def meant_right(self) -> bool:
+        """Of a written answer: samples 0, 2, ... are the reference's, samples 1, 3, ... are made wrong."""
+        return self.sample % 2 == 0
+
 
 def collect(
     config: CollectConfig,
@@ -118,7 +123,7 @@ def generations(config: CollectConfig, model: str, tasks: list[Task]) -> Iterabl
 
 
 def written_answer(task: Task) -> Generation:
-    """The reference answer alone: samples 0, 2, ... are it in another writing, samples 1, 3, ... are made wrong.
+    """The reference answer alone, in another writing or made wrong.
 
     Whole numbers are left out: models' own completions have enough of them.
     """
@@ -126,7 +131,7 @@ def written_answer(task: Task) -> Generation:
 
     rng = random.Random(task.seed)
     answer = task.problem.reference_answer
-    write = changed if task.sample % 2 else rewritten
+    write = rewritten if task.meant_right else changed
     text = None if re.fullmatch(r"\s*-?[\d,]+\s*", answer) else write(answer, rng)
     return Generation(None, "no other writing is known") if text is None else Generation(stated(text, rng), "stop")
 
@@ -162,7 +167,7 @@ def record(config: CollectConfig, task: Task, generation: Generation) -> dict[st
         "question": task.problem.question,
         "reference": task.problem.reference_answer,
         "completion": generation.text,
-        **({"correct": sample % 2 == 0} if model == WRITTEN else {}),
+        **({"correct": task.meant_right} if model == WRITTEN else {}),
         "source": task.problem.source,
         "problem_id": task.problem.problem_id,
         "model": model,

@@ -130,21 +130,11 @@ def _number(plain: str, rng: random.Random) -> str | None:
     numerator, denominator = int(found[2] or found[4]), int(found[3] or found[5])
     whole, rest = divmod(numerator, denominator) if denominator else (0, 0)
     ways = [f"{numerator}/{denominator}", f"\\frac{{{numerator}}}{{{denominator}}}"]
-    if denominator and re.fullmatch(r"2*5*|1", "".join(_prime_factors(denominator))):
+    if denominator and 10**12 % denominator == 0:  # the decimal ends
         ways.append(f"{numerator / denominator:g}")
     if whole and rest:
         ways.append(f"{whole}\\frac{{{rest}}}{{{denominator}}}")
     return found["sign"] + rng.choice([way for way in ways if way != plain])
-
-
-def _prime_factors(number: int) -> list[str]:
-    """Those among 2 and 5, and what is left, as text."""
-    factors = []
-    for prime in (2, 5):
-        while number % prime == 0:
-            number //= prime
-            factors.append(str(prime))
-    return factors if number == 1 else [*factors, str(number)]
 
 
 def _without_unit(plain: str, rng: random.Random) -> str | None:
@@ -168,7 +158,7 @@ def _terms(plain: str, rng: random.Random) -> str | None:
     """a + b - c as b - c + a, here or in a numerator."""
     if re.search(r"[=<>,;]|\\pm|\\in|\\begin", plain):
         return None
-    parts = [part for part in split_top(re.sub(r"(?<=[\w)}\]]) ?([-+]) ?(?=[\w(\\{])", r"§\1", plain), "§") if part]
+    parts = [part for part in split_top(_SIGN.sub(lambda sign: f"§{sign.group().strip()}", plain), "§") if part]
     if len(parts) < 2:
         found = _LATEX_FRACTION.fullmatch(plain)
         inner = _terms(found[1], rng) if found else None
@@ -180,27 +170,30 @@ def _terms(plain: str, rng: random.Random) -> str | None:
 
 
 def _slash(plain: str, rng: random.Random) -> str | None:
-    """A fraction on one line, or the other way round."""
-    found = _LATEX_FRACTION.search(plain)
-    if not found:
+    """A fraction at the front, on one line."""
+    if not (found := _LATEX_FRACTION.match(plain)):
         return None
     sides = [side if re.fullmatch(r"\w+|\\pi", side) else f"({side})" for side in found.groups()]
-    return (
-        plain[: found.start()] + "/".join(sides) + plain[found.end() :] if not plain[: found.start()].strip() else None
-    )
+    return "/".join(sides) + plain[found.end() :]
+
+
+def _items(plain: str) -> tuple[list[str], bool]:
+    """Several answers in one, and whether braces stand around them; none where it is one answer."""
+    braces = plain.startswith("\\{") and plain.endswith("\\}")
+    items = [item.strip() for item in split_top(plain[2:-2] if braces else plain, "[,;]")]
+    return (items if len(items) > 1 and all(items) else []), braces
 
 
 def _listed(plain: str, rng: random.Random) -> str | None:
     """Several answers in another order, with other separators."""
-    body = plain[2:-2] if plain.startswith("\\{") and plain.endswith("\\}") else plain
-    items = [item.strip() for item in split_top(body, "[,;]")]
-    if len(items) < 2 or not all(items) or re.search(rf"{OPEN}|\||\d,\d{{3}}", plain) or body[0] == "(" != items[0][0]:
+    items, braces = _items(plain)
+    if not items or re.search(rf"{OPEN}|\||\d,\d{{3}}", plain):
         return None
     rng.shuffle(items)
     if rng.random() < 0.25:
         return f"{', '.join(items[:-1])} and {items[-1]}"
     text = rng.choice((", ", ",", "; ")).join(items)
-    return f"\\{{{text}\\}}" if body != plain or rng.random() < 0.3 else text
+    return f"\\{{{text}\\}}" if braces or rng.random() < 0.3 else text
 
 
 def _inequality(plain: str, rng: random.Random) -> str | None:
@@ -262,9 +255,8 @@ def _other_relation(plain: str, rng: random.Random) -> str | None:
 
 def _other_list(plain: str, rng: random.Random) -> str | None:
     """One of several answers left out, or one too many."""
-    braces = plain.startswith("\\{") and plain.endswith("\\}")
-    items = [item.strip() for item in split_top(plain[2:-2] if braces else plain, "[,;]")]
-    if len(items) < 2 or not all(items):
+    items, braces = _items(plain)
+    if not items:
         return None
     if rng.random() < 0.6:
         items.remove(rng.choice(items))
