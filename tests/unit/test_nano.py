@@ -75,3 +75,12 @@ def test_the_label_of_a_written_triple_is_whether_statement_and_reference_agree(
     assert 0.3 < sum(not t["question"] for t in triples) / 400 < 0.6
     assert triples == written_triples("train", 400, 5)
     assert all(split_of(t["question"]) == "train" for t in triples if t["question"])
+
+
+def test_triples_with_the_problems_own_reference_can_be_told_from_question_and_solution():
+    triples = written_triples("train", 400, 5, own_reference=True)
+    references = {problem.question: problem.reference_answer for problem in nano_problems("train", 100, 5)}
+    for triple in triples:
+        assert triple["reference"] == references[triple["question"]]
+        assert triple["correct"] == (canonical(triple["reference"]) == stated_value(triple["completion"]))
+    assert 0.4 < sum(t["correct"] for t in triples) / 400 < 0.6

@@ -32,15 +32,20 @@ def slipped(problem: Problem, wrong: str) -> Problem:
     return replace(problem, reference_answer=wrong, metadata={**problem.metadata, "steps": steps})
 
 
-def written_triple(problem: Problem, others: Sequence[str], rng: random.Random) -> dict[str, Any]:
+def written_triple(
+    problem: Problem, others: Sequence[str], rng: random.Random, own_reference: bool = False
+) -> dict[str, Any]:
     """A solution of the problem, right or wrong, beside a reference that is what it states or is not.
 
-    `others`: answers of other problems of its task, to be wrong with.
+    `others`: answers of other problems of its task, to be wrong with. `own_reference`: the reference is the problem's
+    own and the question always there, so that question and solution alone tell: what a reward model that sees no
+    reference can learn from.
     """
-    statement = rng.random() < STATEMENTS
+    statement = rng.random() < STATEMENTS and not own_reference
     told = problem if rng.random() < 0.5 else slipped(problem, rng.choice(others))
     completion = write_demonstration(told, rng, "direct" if statement else rng.choice(WAYS))
     reference = told.reference_answer if rng.random() < 0.5 else rng.choice(others)
+    reference = problem.reference_answer if own_reference else reference
     return {
         "question": "" if statement else problem.question,
         "reference": reference,
@@ -51,7 +56,7 @@ def written_triple(problem: Problem, others: Sequence[str], rng: random.Random) 
     }
 
 
-def written_triples(split: str, size: int, seed: int) -> list[dict[str, Any]]:
+def written_triples(split: str, size: int, seed: int, own_reference: bool = False) -> list[dict[str, Any]]:
     """`size` triples, four of each problem on average."""
     rng = random.Random(seed)
     problems = nano_problems(split, -(-size // 4), seed)
@@ -59,7 +64,7 @@ def written_triples(split: str, size: int, seed: int) -> list[dict[str, Any]]:
     for problem in problems:
         answers.setdefault(problem.source, []).append(reference_value(problem))
     drawn = [rng.choice(problems) for _ in range(size)]
-    return [written_triple(problem, answers[problem.source], rng) for problem in drawn]
+    return [written_triple(problem, answers[problem.source], rng, own_reference) for problem in drawn]
 
 
 def main() -> None:
@@ -67,9 +72,10 @@ def main() -> None:
     parser.add_argument("--split", default="train")
     parser.add_argument("--size", type=int, required=True)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--own_reference", action="store_true", help="keep each problem's own reference answer")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    triples = written_triples(arguments.split, arguments.size, arguments.seed)
+    triples = written_triples(arguments.split, arguments.size, arguments.seed, arguments.own_reference)
     write_atomically(arguments.out, "".join(map(line_of, triples)))
 
 
