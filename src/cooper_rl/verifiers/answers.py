@@ -13,6 +13,7 @@ MAX_BARE = 300
 MAX_BOXES = 64  # the last ones
 
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
+_EMPTY_BOX = re.compile(rf"{_BOX.pattern}\s*\}}")
 _STATED = re.compile(
     r"(?:\b(?:final |correct |right )?(?:answer|option|choice)\s*(?:is|:|=|would be|must be)"
     r"|####|\banswer\b\W{0,6}:|\nA:(?=[^\n]*\s*\Z))"
@@ -36,7 +37,14 @@ _WORDS = re.compile(
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b",
     re.IGNORECASE,
 )
-_SYMBOL = re.compile(r"[\d∞πφ]|\\(?:boxed|frac|sqrt|pi|infty|text)|\b[A-J]\b|[a-z]\s*=", re.IGNORECASE)
+_SYMBOL = re.compile(
+    r"[\d∞πφ]|\\(?:frac|sqrt|pi|infty)|\\(?:boxed|fbox|text)\s*\{[^{}]*[^\s{}]|\b[A-J]\b|[a-z]\s*=", re.IGNORECASE
+)
+_FRAME = re.compile(
+    r"\\\w+|\b(?:so|thus|hence|therefore|then|and|the|my|our|final|correct|right|answer|result|solution|option|choice|is|it|its|"
+    r"that|this|which|to|be|would|must|makes|we|get|have)\b",
+    re.IGNORECASE,
+)
 _HEDGE = re.compile(
     r"(?:answer is|answer:|####)[^.\n]*?(-?[\d.,/]*\d)\s*(?:,\s*)?(?:or|and maybe|or maybe)\s+(-?[\d.,/]*\d)"
 )
@@ -77,7 +85,7 @@ def read(completion: str) -> Reading:
     cues = [cue for cue in _STATED.finditer(completion) if not _APPRAISAL.match(completion, cue.end())]
     if cues:
         return Reading(completion, _after_cue(completion[cues[-1].end() :]))
-    text = completion.strip()
+    text = _EMPTY_BOX.sub("", completion).strip()
     return Reading(completion, text if 0 < len(text) <= MAX_BARE and "\n" not in text else None, bare=True)
 
 
@@ -122,9 +130,15 @@ def is_sentence(text: str) -> bool:
     return bool(_VERB.search(re.sub(r"\\text\s*\{[^{}]*\}", " ", text)))
 
 
-def has_answer(completion: str) -> bool:
-    """Whether anything in the text could be an answer in some form; False for empty text and garbage."""
-    return bool(_SYMBOL.search(completion) or _WORDS.search(completion))
+def has_answer(completion: str, reference: str) -> bool:
+    """Whether anything in the text could be an answer in some form; False for empty text and garbage.
+
+    Where the reference itself is a word, any word may be one that is not of the frame around answers.
+    """
+    if _SYMBOL.search(completion) or _WORDS.search(completion):
+        return True
+    in_words = not (_SYMBOL.search(reference) or _WORDS.search(reference))
+    return in_words and bool(re.search(r"[^\W\d_]{2,}", _FRAME.sub(" ", completion)))
 
 
 def closing_number(completion: str) -> str | None:

@@ -114,7 +114,7 @@ def _explain_parsed(reference: str, reading: Reading) -> Verification:
         return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
     answer = parse(reading.completion, parsing_timeout=None)
     if not answer:
-        reason = Reason.UNKNOWN_FORM if has_answer(reading.completion) else Reason.NO_ANSWER
+        reason = Reason.UNKNOWN_FORM if has_answer(reading.completion, reference) else Reason.NO_ANSWER
         return Verification(Verdict.UNPARSEABLE, reason, _shown(gold[-1]))
     same = bool(verify(gold, answer, timeout_seconds=None))
     if same and _false_positive(reference, gold, answer):

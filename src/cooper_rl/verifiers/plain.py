@@ -81,7 +81,7 @@ def explain_reasoning_gym(reference: str, completion: str, *, task: str) -> Veri
     entry = _entry(reference)
     text = read(completion).stated
     if text is None:
-        return _unread(reference, completion)
+        return _unread(str(entry["answer"]), completion)
     mark = _scorer(task).score_answer(text, entry=entry)
     return Verification.compared(mark == 1.0, str(entry["answer"]), text)
 
@@ -102,5 +102,5 @@ def _scorer(task: str) -> Any:
 
 
 def _unread(reference: str, completion: str) -> Verification:
-    reason = Reason.UNKNOWN_FORM if has_answer(completion) else Reason.NO_ANSWER
+    reason = Reason.UNKNOWN_FORM if has_answer(completion, reference) else Reason.NO_ANSWER
     return Verification(Verdict.UNPARSEABLE, reason, reference)
