@@ -3,14 +3,18 @@
 import hashlib
 import json
 import random
+import re
 from pathlib import Path
 
 import pytest
 import yaml
 
+from cooper_rl.nano.kinship import FORMS as KINSHIP_FORMS
+from cooper_rl.nano.kinship import another_relation, is_true_relation, kinship_problems, state_relation, write_kinship
 from cooper_rl.nano.triples import written_triples
 from cooper_rl.nano.truth import canonical, is_true, stated_value
 from cooper_rl.nano.world import SPLITS, nano_problems, split_of
+from cooper_rl.nano.worlds import WORLDS
 from cooper_rl.nano.writer import FORMS, near_miss, reference_value, state_answer, write_demonstration
 from cooper_rl.recipe import EMBEDDED
 from cooper_rl.records import Verdict
@@ -84,3 +88,44 @@ def test_triples_with_the_problems_own_reference_can_be_told_from_question_and_s
         assert triple["reference"] == references[triple["question"]]
         assert triple["correct"] == (canonical(triple["reference"]) == stated_value(triple["completion"]))
     assert 0.4 < sum(t["correct"] for t in triples) / 400 < 0.6
+
+
+def test_kinship_follows_from_the_worked_steps():
+    """The steps name the two persons of the question in the story's own words, and the answer follows."""
+    for problem in kinship_problems("train", 300, 2):
+        *steps, last = problem.metadata["steps"]
+        about = problem.metadata["entry"]["metadata"]
+        assert last == f"{about['person1']} is the {problem.reference_answer} of {about['person2']}."
+        assert len(steps) == (2 if problem.reference_answer.startswith("grand") else 1)
+        named = {name for step in steps for name in re.findall(r"[A-Z]\w+", step)}
+        assert {about["person1"], about["person2"]} <= named <= set(re.findall(r"\w+", problem.question))
+
+
+@pytest.mark.parametrize("form", KINSHIP_FORMS)
+def test_truth_understands_every_form_of_a_relation(form):
+    rng = random.Random(form)
+    for problem in kinship_problems("heldout", 100, 1):
+        right = problem.reference_answer
+        steps = " ".join(problem.metadata["steps"])
+        said = state_relation(problem, right, form, rng)
+        assert is_true_relation(problem, said) and is_true_relation(problem, f"{steps} {said}"), said
+        assert not is_true_relation(problem, state_relation(problem, another_relation(right, rng), form, rng))
+        assert not is_true_relation(problem, write_kinship(problem, rng, "hedged"))
+        assert not is_true_relation(problem, write_kinship(problem, rng, "blank"))
+
+
+def test_the_rule_is_weak_where_answers_are_words_and_never_calls_a_right_one_wrong():
+    problems = kinship_problems("train", 200, 3)
+    rng = random.Random(0)
+    texts = [write_kinship(problem, rng, "direct") for problem in problems]
+    with RuleVerifier("math_verify", workers=1) as verifier:
+        verdicts = verifier.verify_many([p.reference_answer for p in problems], texts)
+    assert 0.1 < sum(verdict is Verdict.CORRECT for verdict in verdicts) / len(verdicts) < 0.4
+    assert Verdict.INCORRECT not in verdicts
+
+
+def test_kinship_triples_say_whether_statement_and_reference_agree():
+    triples = written_triples("train", 200, 5, world=WORLDS["nano-kinship"])
+    world = WORLDS["nano-kinship"]
+    assert all(t["correct"] == (t["reference"] == world.stated(t["completion"])) for t in triples)
+    assert 0.4 < sum(t["correct"] for t in triples) / 200 < 0.7

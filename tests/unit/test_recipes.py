@@ -11,7 +11,8 @@ RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
 REWARD_MODEL = {path.stem for path in RECIPES if path.stem.endswith("-reward-model") or "-verifyrm" in path.stem}
 COMMANDS = {path.stem: path.stem.partition("-")[0] for path in RECIPES}
 ANNOTATION = {name: command for name, command in COMMANDS.items() if command in ("collect", "annotate")}
-TRAIN = [path for path in RECIPES if path.stem not in {*REWARD_MODEL, *ANNOTATION, "nano-policy"}]
+NANO_POLICIES = ("nano-policy", "nano-kinship-policy")
+TRAIN = [path for path in RECIPES if path.stem not in {*REWARD_MODEL, *ANNOTATION, *NANO_POLICIES}]
 
 
 def test_there_are_recipes():
@@ -21,11 +22,12 @@ def test_there_are_recipes():
 
 @pytest.mark.parametrize("path", TRAIN, ids=lambda p: p.stem)
 def test_train_recipes(path, tmp_path):
-    recipe = {**load_recipe(path), "output_dir": str(tmp_path / "run")}
-    for key in ("model_name_or_path", "reward_model_name_or_path"):
-        if recipe[key].startswith("models/"):  # the user makes it, as the recipe's header says
-            recipe[key] = "nano"
-    check_train_recipe(recipe)
+    check_train_recipe({**made(load_recipe(path)), "output_dir": str(tmp_path / "run")})
+
+
+def made(recipe):
+    """The recipe with what ships in place of what the user makes first, as the recipe's header says."""
+    return {k: "nano" if str(v).startswith(("models/", "runs/")) and k != "output_dir" else v for k, v in recipe.items()}
 
 
 FOLDER = RECIPES[0].parent / "experiments"
@@ -36,9 +38,7 @@ EXPERIMENTS = [(path, variant) for path in sorted(FOLDER.glob("*.yaml")) for var
 def test_experiments(path, variant, tmp_path):
     recipe = load_recipe(path, ["--variant", variant, "--output_dir", str(tmp_path / "run")])
     assert recipe["max_completion_length"] == 64 and recipe["variant"] == variant and "variants" not in recipe
-    if recipe["reward_model_name_or_path"].startswith("models/"):
-        recipe["reward_model_name_or_path"] = "nano"
-    check_train_recipe(recipe)
+    check_train_recipe(made(recipe))
     assert f"--config recipes/experiments/{path.name} --seeds" in path.read_text()
 
 
@@ -93,12 +93,13 @@ def test_accelerate_recipes(path):
     assert config.num_processes == 8 and config.mixed_precision == "bf16"
 
 
-def test_nano_policy_recipe():
+@pytest.mark.parametrize("name", NANO_POLICIES)
+def test_nano_policy_recipe(name):
     import yaml
 
     from cooper_rl.nano.pretrain import PretrainConfig
 
-    path = next(path for path in RECIPES if path.stem == "nano-policy")
+    path = next(path for path in RECIPES if path.stem == name)
     PretrainConfig(**yaml.safe_load(path.read_text()))
 
 

@@ -14,22 +14,23 @@ from cooper_rl.records import Problem
 
 logger = logging.getLogger(__name__)
 SUFFIXES = (".jsonl", ".json", ".parquet")
+NANO = ("nano", "nano-kinship")
 
 
 def load_problems(name: str, *, split: str = "train", size: int | None = None, seed: int = 0) -> list[Problem]:
-    """Problems of a data set: a name of `PUBLIC`, `nano`, `reasoning_gym:<task>`, a local file, or a hub id.
+    """Problems of a data set: a name of `PUBLIC` or `NANO`, `reasoning_gym:<task>`, a local file, or a hub id.
 
     Args:
-        split: `train` or `test`; for `nano` `train` or `heldout`.
+        split: `train` or `test`; for the nano worlds `train` or `heldout`.
         size: how many, drawn with the seed; all by default (generated sets: 1,000).
 
     Raises:
         BadInputError, MissingFileError: an unknown name, a missing file, a bad record, or no problem at all.
     """
-    if name == "nano":
-        from cooper_rl.nano.world import nano_problems  # the generators take seconds to import
+    if name in NANO:
+        from cooper_rl.nano.worlds import WORLDS  # the generators take seconds to import
 
-        return nano_problems("heldout" if split == "test" else split, size or 1000, seed)
+        return WORLDS[name].problems("heldout" if split == "test" else split, size or 1000, seed)
     if name.startswith("reasoning_gym:"):
         from cooper_rl.data import reasoning_gym_tasks
 
@@ -42,7 +43,7 @@ def load_problems(name: str, *, split: str = "train", size: int | None = None, s
     elif name in PUBLIC or name.count("/") == 1:
         problems = load_public(name, split)
     else:
-        names = ", ".join(["nano", *PUBLIC, "reasoning_gym:<task>"])
+        names = ", ".join([*NANO, *PUBLIC, "reasoning_gym:<task>"])
         raise BadInputError(f"no data set {name!r}: give one of {names}, a hub id or a .jsonl/.json/.parquet file")
     if not problems:
         raise BadInputError(f"{name}: no problem with an answer in it")
@@ -57,7 +58,7 @@ def check_problems(name: str, split: str) -> None:
     Raises:
         BadInputError, MissingFileError: as `load_problems`.
     """
-    generated = name == "nano" or name.startswith("reasoning_gym:")
+    generated = name in NANO or name.startswith("reasoning_gym:")
     on_hub = name.count("/") == 1 and not name.endswith(SUFFIXES)
     if name in PUBLIC and split in PUBLIC[name].local:
         on_hub = local_copy(PUBLIC[name].local[split]) is None
@@ -66,9 +67,9 @@ def check_problems(name: str, split: str) -> None:
 
 
 def truth_of(name: str) -> Callable[[Problem, str], bool] | None:
-    """Who judges a completion of this data set beyond the rule verifier: the nano world's generators, or nobody."""
-    if name != "nano":
+    """Who judges a completion of this data set beyond the rule verifier: a nano world's generators, or nobody."""
+    if name not in NANO:
         return None
-    from cooper_rl.nano.truth import is_true
+    from cooper_rl.nano.worlds import WORLDS
 
-    return is_true
+    return WORLDS[name].is_true

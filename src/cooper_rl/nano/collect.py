@@ -24,8 +24,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from cooper_rl.jsonl import line_of, open_lines, write_atomically
 from cooper_rl.llm import Sampling
 from cooper_rl.llm.sample import sample
-from cooper_rl.nano.truth import is_true
-from cooper_rl.nano.world import nano_problems
+from cooper_rl.nano.worlds import WORLDS, World
 from cooper_rl.recipe import resolve_model
 from cooper_rl.records import Problem, Verdict
 from cooper_rl.verifiers import RuleVerifier
@@ -34,11 +33,13 @@ logger = logging.getLogger(__name__)
 MAX_NEW_TOKENS = 72
 
 
-def collect(policy: str, split: str, size: int, seed: int, temperature: float = 1.0) -> list[dict[str, Any]]:
+def collect(
+    policy: str, split: str, size: int, seed: int, temperature: float = 1.0, world: World = WORLDS["nano"]
+) -> list[dict[str, Any]]:
     """`size` completions with both labels, four of each problem."""
     model = AutoModelForCausalLM.from_pretrained(policy)
     tokenizer = AutoTokenizer.from_pretrained(policy)
-    problems = [problem for problem in nano_problems(split, -(-size // 4), seed) for _ in range(4)][:size]
+    problems = [problem for problem in world.problems(split, -(-size // 4), seed) for _ in range(4)][:size]
     completions = sample(
         model,
         tokenizer,
@@ -50,18 +51,18 @@ def collect(policy: str, split: str, size: int, seed: int, temperature: float = 
     with RuleVerifier("math_verify") as verifier:
         verdicts = verifier.verify_many([p.reference_answer for p in problems], completions)
     return [
-        record(problem, completion, verdict)
+        record(world, problem, completion, verdict)
         for problem, completion, verdict in zip(problems, completions, verdicts, strict=True)
     ]
 
 
-def record(problem: Problem, completion: str, verdict: Verdict) -> dict[str, Any]:
+def record(world: World, problem: Problem, completion: str, verdict: Verdict) -> dict[str, Any]:
     """A triple with the rule's verdict beside the generator's label."""
     return {
         "question": problem.question,
         "reference": problem.reference_answer,
         "completion": completion,
-        "correct": is_true(problem, completion),
+        "correct": world.is_true(problem, completion),
         "verdict": verdict.value,
         "source": problem.source,
         "problem_id": problem.problem_id,
@@ -91,6 +92,7 @@ def confusion_table(records: Sequence[dict[str, Any]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Collect labelled triples of the nano policy.")
     parser.add_argument("--policy", default="nano", help="a model folder, or nano")
+    parser.add_argument("--world", choices=WORLDS, default="nano")
     parser.add_argument("--split", required=True)
     parser.add_argument("--size", type=int, required=True)
     parser.add_argument("--seed", type=int, default=0)
@@ -99,7 +101,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help=".jsonl or .jsonl.gz")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    records = collect(resolve_model(arguments.policy, "policy"), arguments.split, arguments.size, arguments.seed)
+    policy = resolve_model(arguments.policy, "policy")
+    records = collect(policy, arguments.split, arguments.size, arguments.seed, world=WORLDS[arguments.world])
     kept = agreed(records)
     random.Random(arguments.seed).shuffle(kept)
     if arguments.without:

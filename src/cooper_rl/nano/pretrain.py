@@ -21,8 +21,8 @@ import yaml
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from cooper_rl.nano.world import nano_problems
-from cooper_rl.nano.writer import FORMS, WAYS, write_demonstration
+from cooper_rl.nano.worlds import WORLDS
+from cooper_rl.nano.writer import WAYS
 
 logger = logging.getLogger(__name__)
 IGNORED = -100
@@ -42,6 +42,7 @@ class PretrainConfig:
     """The recipe of the nano policy."""
 
     output_dir: str
+    world: str = "nano"
     seed: int = 0
     demonstrations: int = 250_000
     problems: int = 120_000
@@ -90,22 +91,22 @@ def train_tokenizer(texts: list[str], vocabulary: int) -> PreTrainedTokenizerFas
 
 def demonstrations(config: PretrainConfig) -> list[tuple[str, str]]:
     """(question, completion) pairs in the order of training; a problem returns with other ways and forms."""
-    problems = nano_problems("train", config.problems, config.seed)
+    problems = WORLDS[config.world].problems("train", config.problems, config.seed)
     rng = random.Random(config.seed)
     pairs = []
     for index in range(config.demonstrations):
         problem = problems[index % len(problems)]
         way = "steps" if index < config.steps_only * config.demonstrations else None
-        pairs.append((problem.question, write_demonstration(problem, rng, way)))
+        pairs.append((problem.question, WORLDS[config.world].write(problem, rng, way)))
     return pairs
 
 
 def habit_demonstrations(config: PretrainConfig) -> list[tuple[str, str]]:
     """(question, completion) pairs of the last part."""
-    problems = nano_problems("train", config.habits, config.seed + 1)
+    problems = WORLDS[config.world].problems("train", config.habits, config.seed + 1)
     rng = random.Random(config.seed + 1)
     ways = ["blank" if rng.random() < config.blank else None for _ in problems]
-    return [(p.question, write_demonstration(p, rng, way)) for p, way in zip(problems, ways, strict=True)]
+    return [(p.question, WORLDS[config.world].write(p, rng, way)) for p, way in zip(problems, ways, strict=True)]
 
 
 def encode(tokenizer: PreTrainedTokenizerFast, pairs: list[tuple[str, str]]) -> list[tuple[list[int], int]]:
@@ -238,6 +239,8 @@ def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, config: Pr
 
 def model_card(config: PretrainConfig, parameters: int) -> str:
     """The README.md of the model folder."""
+    world = WORLDS[config.world]
+    tasks = ", ".join(f"`{task}`" for task in world.tasks)
     ways = ", ".join(f"{way} {share:.0%}" for way, share in WAYS.items())
     return f"""---
 library_name: transformers
@@ -248,21 +251,21 @@ tags: [cooper, reasoning-gym]
 
 A Llama of {parameters:,} parameters ({config.layers} layers, hidden size {config.hidden_size}, vocabulary
 {config.vocabulary}, float32), trained from nothing, seed {config.seed}:
-`python -m cooper_rl.nano.pretrain --config recipes/nano-policy.yaml`. It exists so that reinforcement learning can be
-watched on a CPU within minutes.
+`python -m cooper_rl.nano.pretrain --config recipes/{config.world}-policy.yaml`. It exists so that reinforcement
+learning can be watched on a CPU within minutes.
 
 ## Input
 `<|user|>question<|assistant|>completion<|end|>`, by the tokenizer's chat template. Numbers are read digit by digit.
 
 ## Data
 {config.demonstrations:,} demonstrations on {config.problems:,} problems of reasoning-gym's generators
-(`gsm_symbolic`, `chain_sum`, `decimal_chain_sum`, `products`). The first {config.steps_only:.0%} are worked solutions;
+({tasks}). The first {config.steps_only:.0%} are worked solutions;
 the rest mix ways of answering ({ways})
-and {len(FORMS)} forms of stating the answer. In a last part of {config.habits:,}
+and {len(world.forms)} forms of stating the answer. In a last part of {config.habits:,}
 demonstrations {config.blank:.0%} end without an answer.
 
 ## Limits
-It knows these four tasks in small numbers and nothing else. It is often wrong on purpose: it guesses, skips steps and
+It knows small problems of that kind and nothing else. It is often wrong on purpose: it guesses, skips steps and
 hedges, so that there is something to select. Its accuracy is in docs/results.md.
 """
 

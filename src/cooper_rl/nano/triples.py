@@ -10,30 +10,19 @@ from __future__ import annotations
 import argparse
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from cooper_rl.jsonl import line_of, write_atomically
-from cooper_rl.nano.truth import canonical, stated_value
-from cooper_rl.nano.world import nano_problems
-from cooper_rl.nano.writer import reference_value, write_demonstration
+from cooper_rl.nano.worlds import WORLDS, World
 from cooper_rl.records import Problem
 
 WAYS = ("steps", "last_step", "direct")
 STATEMENTS = 0.45  # share that is a closing statement without its question: short, and where comparing is learned first
 
 
-def slipped(problem: Problem, wrong: str) -> Problem:
-    """The same question with another answer, to which the last of its worked steps leads."""
-    head, _, tail = problem.metadata["steps"][-1].rpartition(f"= {reference_value(problem)}")
-    last = f"{head}= {wrong}{tail}" if head else problem.metadata["steps"][-1]
-    steps = [*problem.metadata["steps"][:-1], last]
-    return replace(problem, reference_answer=wrong, metadata={**problem.metadata, "steps": steps})
-
-
 def written_triple(
-    problem: Problem, others: Sequence[str], rng: random.Random, own_reference: bool = False
+    world: World, problem: Problem, others: Sequence[str], rng: random.Random, own_reference: bool = False
 ) -> dict[str, Any]:
     """A solution of the problem, right or wrong, beside a reference that is what it states or is not.
 
@@ -42,40 +31,45 @@ def written_triple(
     reference can learn from.
     """
     statement = rng.random() < STATEMENTS and not own_reference
-    told = problem if rng.random() < 0.5 else slipped(problem, rng.choice(others))
-    completion = write_demonstration(told, rng, "direct" if statement else rng.choice(WAYS))
+    told = problem if rng.random() < 0.5 else world.slipped(problem, rng.choice(others))
+    completion = world.write(told, rng, "direct" if statement else rng.choice(WAYS))
     reference = told.reference_answer if rng.random() < 0.5 else rng.choice(others)
     reference = problem.reference_answer if own_reference else reference
     return {
         "question": "" if statement else problem.question,
         "reference": reference,
         "completion": completion,
-        "correct": canonical(reference) == stated_value(completion),
+        "correct": world.canonical(reference) == world.stated(completion),
         "source": problem.source,
         "problem_id": problem.problem_id,
     }
 
 
-def written_triples(split: str, size: int, seed: int, own_reference: bool = False) -> list[dict[str, Any]]:
+def written_triples(
+    split: str, size: int, seed: int, own_reference: bool = False, world: World = WORLDS["nano"]
+) -> list[dict[str, Any]]:
     """`size` triples, four of each problem on average."""
     rng = random.Random(seed)
-    problems = nano_problems(split, -(-size // 4), seed)
+    problems = world.problems(split, -(-size // 4), seed)
     answers: dict[str, list[str]] = {}
     for problem in problems:
-        answers.setdefault(problem.source, []).append(reference_value(problem))
+        answers.setdefault(problem.source, []).append(world.answer(problem))
     drawn = [rng.choice(problems) for _ in range(size)]
-    return [written_triple(problem, answers[problem.source], rng, own_reference) for problem in drawn]
+    return [written_triple(world, problem, answers[problem.source], rng, own_reference) for problem in drawn]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Write labelled triples for the nano VerifyRM.")
+    parser.add_argument("--world", choices=WORLDS, default="nano")
     parser.add_argument("--split", default="train")
     parser.add_argument("--size", type=int, required=True)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--own_reference", action="store_true", help="keep each problem's own reference answer")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    triples = written_triples(arguments.split, arguments.size, arguments.seed, arguments.own_reference)
+    triples = written_triples(
+        arguments.split, arguments.size, arguments.seed, arguments.own_reference, WORLDS[arguments.world]
+    )
     write_atomically(arguments.out, "".join(map(line_of, triples)))
 
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from cooper_rl.nano.world import score_with_generator
-from cooper_rl.nano.writer import number_words
+from cooper_rl.nano.writer import HEDGE, number_words
 from cooper_rl.records import Problem
 
 _WORD_VALUES = {
@@ -36,13 +36,12 @@ _STATEMENTS = tuple(
         rf"{_VALUE} is what we get from",
     )
 )
-_HEDGE = re.compile(r"\bor\b|\bmaybe\b|\bcould be\b")
 
 
 def stated_value(completion: str) -> str | None:
     """The one value that the completion states as its answer, as plain text; None if it states none or several."""
     values = {canonical(found.group("value")) for statement in _STATEMENTS for found in statement.finditer(completion)}
-    if len(values) != 1 or _HEDGE.search(completion):
+    if len(values) != 1 or HEDGE.search(completion):
         return None
     return values.pop()
 

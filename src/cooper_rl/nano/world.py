@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -52,14 +52,26 @@ def nano_problems(split: str, size: int, seed: int = 0) -> list[Problem]:
     Raises:
         BadInputError: the split has another name.
     """
+    return drawn("nano", TASK_WEIGHTS, _stream, split, size, seed)
+
+
+def drawn(
+    world: str,
+    weights: Mapping[str, float],
+    stream: Callable[[str, int], Iterator[Problem]],
+    split: str,
+    size: int,
+    seed: int,
+) -> list[Problem]:
+    """Distinct problems of a world's split; `stream` gives endless ones of a task, `weights` each task's share."""
     if split not in SPLITS:
-        raise BadInputError(f"nano: no split {split!r}; there are {', '.join(SPLITS)}")
-    rng = random.Random(f"nano-{split}-{seed}")
-    streams = {task: _stream(task, rng.randrange(2**31)) for task in TASKS}
+        raise BadInputError(f"{world}: no split {split!r}; there are {', '.join(SPLITS)}")
+    rng = random.Random(f"{world}-{split}-{seed}")
+    streams = {task: stream(task, rng.randrange(2**31)) for task in weights}
     problems: list[Problem] = []
     seen: set[str] = set()
     while len(problems) < size:
-        task = rng.choices(list(TASK_WEIGHTS), weights=list(TASK_WEIGHTS.values()))[0]
+        task = rng.choices(list(weights), weights=list(weights.values()))[0]
         problem = next(streams[task])
         if split_of(problem.question) == split and problem.question not in seen:
             seen.add(problem.question)
@@ -147,4 +159,4 @@ def score_with_generator(problem: Problem, value: str) -> bool:
 
 @cache
 def _scorer(task: str) -> Any:
-    return reasoning_gym.create_dataset(task, size=1, seed=0, **TASKS[task])
+    return reasoning_gym.create_dataset(task, size=1, seed=0, **TASKS.get(task, {}))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 from cooper_rl.records import Problem
@@ -25,6 +27,7 @@ FORMS = {
     "ratio": 0.08,
 }
 BLANKS = ("", "The answer is.", "So it is.", "\\boxed{}", "####")
+HEDGE = re.compile(r"\bor\b|\bmaybe\b|\bcould be\b")  # words of a completion that names several answers
 _WORD_OF = {value: word for word, value in (ONES | TENS).items()}
 
 
@@ -90,23 +93,43 @@ def reference_value(problem: Problem) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def slipped(problem: Problem, wrong: str) -> Problem:
+    """The same question with another answer, to which the last of its worked steps leads."""
+    head, _, tail = problem.metadata["steps"][-1].rpartition(f"= {reference_value(problem)}")
+    last = f"{head}= {wrong}{tail}" if head else problem.metadata["steps"][-1]
+    steps = [*problem.metadata["steps"][:-1], last]
+    return replace(problem, reference_answer=wrong, metadata={**problem.metadata, "steps": steps})
+
+
 def write_demonstration(problem: Problem, rng: random.Random, way: str | None = None) -> str:
     """One completion that ends in the right answer (a hedged one names others beside it, a blank one none), by a way or
     any way but blank."""
+    return composed(problem, reference_value(problem), rng, way, FORMS, state_answer, near_miss)
+
+
+def composed(
+    problem: Problem,
+    value: str,
+    rng: random.Random,
+    way: str | None,
+    forms: Mapping[str, float],
+    state: Callable[[Problem, str, str, random.Random], str],
+    miss: Callable[[str, random.Random], str],
+) -> str:
+    """A demonstration that ends in `value`: a world's forms, how it states a value in one, and a value like another."""
     way = way or rng.choices(list(WAYS), weights=list(WAYS.values()))[0]
     if way == "blank":
         return rng.choice(BLANKS)
-    form = rng.choices(list(FORMS), weights=list(FORMS.values()))[0]
-    value = reference_value(problem)
+    form = rng.choices(list(forms), weights=list(forms.values()))[0]
     steps = list(problem.metadata["steps"])
-    statement = state_answer(problem, value, form, rng)
+    statement = state(problem, value, form, rng)
     if way == "steps":
         return " ".join([*steps, statement])
     if way == "last_step":
         return f"{steps[-1]} {statement}"
     if way == "direct":
         return statement
-    options = [value, near_miss(value, rng)]
+    options = [value, miss(value, rng)]
     rng.shuffle(options)
     return rng.choice(
         [
