@@ -27,7 +27,9 @@ def test_train_recipes(path, tmp_path):
 
 def made(recipe):
     """The recipe with what ships in place of what the user makes first, as the recipe's header says."""
-    return {k: "nano" if str(v).startswith(("models/", "runs/")) and k != "output_dir" else v for k, v in recipe.items()}
+    return {
+        k: "nano" if str(v).startswith(("models/", "runs/")) and k != "output_dir" else v for k, v in recipe.items()
+    }
 
 
 FOLDER = RECIPES[0].parent / "experiments"
