@@ -1,6 +1,7 @@
 """Answers in other writings stay right, changed ones become wrong; the rule verifier is the judge of both."""
 
 import random
+import re
 
 import pytest
 
@@ -66,6 +67,26 @@ def test_what_a_few_ways_write():
     assert any(form.replace(" ", "").strip("$") == "x<3" for form in forms)
     forms = {rewritten("1, 5, 7", random.Random(seed)) for seed in range(60)}
     assert any(form.startswith(("7", r"\{7", "$7")) for form in forms)
+
+
+@pytest.mark.parametrize(
+    ("answer", "writing"),
+    [
+        ("(3, 0.2)", r"\frac{1}{5}"),
+        (r"(3, \frac{1}{5})", "0.2"),
+        (r"\begin{pmatrix} 1/5 \\ -18/5 \end{pmatrix}", "-3.6"),
+        (r"3\sqrt{2}", r"\sqrt{18}"),
+        ("-2, 3", "x_2"),
+        ("-2, 2", r"\pm 2"),
+        ("(-2, 3]", r"\{x | -2 <"),
+    ],
+)
+def test_ways_that_real_graders_meet(rule, answer, writing):
+    forms = {rewritten(answer, random.Random(seed)) for seed in range(200)} - {None}
+    plain = [re.sub(r"\\d?frac", r"\\frac", form).replace("≤", "<=") for form in forms]
+    assert any(writing in form for form in plain), forms
+    wrong = [form for form in forms if rule.verify(answer, form) is not Verdict.CORRECT]
+    assert len(wrong) <= len(forms) // 10, wrong
 
 
 @pytest.mark.parametrize("answer", ["", "   ", "word " * 80, "∮" * 3, r"\frac{", "}{", "$$", "((((", "1" * 200])

@@ -145,6 +145,8 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
             if self.accelerator.is_main_process:
                 run_files.complete_checkpoint(folder, self.state.global_step)
         except (OSError, SafetensorError, RuntimeError) as error:  # what a full disk looks like to the three writers
+            if isinstance(error, RuntimeError) and "inline_container" not in str(error):  # torch.save's file writer
+                raise
             raise CooperError(
                 f"{folder}: cannot be written ({error}); make room and go on from the checkpoint before with --resume"
             ) from error

@@ -28,6 +28,8 @@ _BETWEEN = re.compile(r"(?P<low>[^<>=]+?) ?(?P<left><=?) ?[a-z] ?(?P<right><=?) 
 _ONE_SIDED = re.compile(r"[a-z] ?(?P<sign><=|>=|<|>) ?(?P<bound>[^<>=,]+)")
 _DIGITS = re.compile(r"(?<![\d.])\d+(?:\.\d+)?")
 _SIGN = re.compile(r"(?<=[\w)}\]]) ?[-+] ?(?=[\w(\\{])")
+_INNER = re.compile(r"(?<=[(\[,;{&\\ ])(?:-?\d+/\d+|-?\\frac\{\d+\}\{\d+\}|-?\d*\.\d+)(?= ?(?:[,;)\]&]|\\[\\e]))")
+_ROOT = re.compile(r"(?<![\w.}/^])(\d{1,3}) ?\\sqrt\{(\d{1,4})\}")
 _COMPARISON = re.compile(r"<=|>=|<|>|!=")
 _LETTER = re.compile(r"(?P<before>\(?)(?P<letter>[A-J])(?P<after>\)?)")
 _FAMILIES = tuple(
@@ -196,6 +198,51 @@ def _listed(plain: str, rng: random.Random) -> str | None:
     return f"\\{{{text}\\}}" if braces or rng.random() < 0.3 else text
 
 
+def _named(plain: str, rng: random.Random) -> str | None:
+    """Several answers, each with a name."""
+    items, _ = _items(plain)
+    text = re.sub(r"\\(?!pm)[A-Za-z]+", "", plain)
+    if not items or len(items) > 5 or re.search(r"[=<>()\[\]|]|\\pm|[A-Za-z]{3}", text):
+        return None
+    name = rng.choice("xyt")
+    return ", ".join(f"{name}_{number} = {item}" for number, item in enumerate(items, 1))
+
+
+def _plus_minus(plain: str, rng: random.Random) -> str | None:
+    """a, -a as \\pm a."""
+    items, _ = _items(plain)
+    positive = [item for item in items if item[0] != "-"]
+    if not items or set(items) != {*positive, *(f"-{item}" for item in positive if item != "0")}:
+        return None
+    return ", ".join(item if item == "0" else f"\\pm {item}" for item in positive) if positive != ["0"] else None
+
+
+def _inner_number(plain: str, rng: random.Random) -> str | None:
+    """A fraction or decimal within a list, a point, an interval or a matrix in its other writing."""
+    found = list(_INNER.finditer(plain))
+    if not found:
+        return None
+    one = rng.choice(found)
+    other = _number(one.group(), rng)
+    return plain[: one.start()] + other + plain[one.end() :] if other and "%" not in other else None
+
+
+def _rooted(plain: str, rng: random.Random) -> str | None:
+    """a\\sqrt{b} as \\sqrt{a^2 b}."""
+    found = _ROOT.search(plain)
+    if not found:
+        return None
+    return f"{plain[: found.start()]}\\sqrt{{{int(found[1]) ** 2 * int(found[2])}}}{plain[found.end() :]}"
+
+
+def _set_builder(plain: str, rng: random.Random) -> str | None:
+    """An interval or inequality as the set of what lies in it."""
+    inequality = _inequality(plain, rng) if plain[0] in "([" else plain
+    if not inequality or inequality[0] in "([{\\" or not (found := re.search(r"[a-z]", inequality)):
+        return None
+    return f"\\{{{found[0]} | {inequality}\\}}" if _COMPARISON.search(inequality) and "," not in inequality else None
+
+
 def _inequality(plain: str, rng: random.Random) -> str | None:
     """An interval as an inequality, an inequality as an interval."""
     if found := _INTERVAL.fullmatch(plain):
@@ -296,7 +343,10 @@ def _other_word(plain: str, rng: random.Random) -> str | None:
     return None
 
 
-_EQUIVALENT: tuple[Way, ...] = (_number, _without_unit, _assigned, _terms, _slash, _listed, _inequality)
+_EQUIVALENT: tuple[Way, ...] = (
+    *(_number, _inner_number, _rooted, _without_unit, _assigned, _terms, _slash, _listed, _named, _plus_minus),
+    *(_inequality, _set_builder),
+)
 _DIFFERENT: tuple[Way, ...] = (
     *(_moved_number, _moved_number, _other_sign, _other_relation, _other_list, _upside_down, _other_function),
     _other_word,
