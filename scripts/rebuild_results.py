@@ -14,12 +14,13 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from html import escape
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
 from cooper_rl.jsonl import write_atomically
-from cooper_rl.monitor.curves import figure
+from cooper_rl.monitor.curves import HEIGHT, LEFT, WIDTH, colours_of, figure
 from cooper_rl.monitor.page import band
 from cooper_rl.monitor.runs import Run, find_runs, read_run
 from cooper_rl.monitor.summary import ends, run_table, summarize_run, table
@@ -219,7 +220,13 @@ def drawn(entries: Sequence[Data], key: str) -> str:
     }
     style = "<style>svg{background:#fff}text{fill:#5b6675;font:11px sans-serif}.gridline{stroke:#dfe4ea}</style>"
     inside = figure(lines, share=True).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
-    return re.sub(r"(<svg[^>]*>)", rf"\1{style}", inside, count=1) + "\n"
+    names = "".join(
+        f'<tspan dx="{12 * (place > 0)}" style="fill:{colour}">{escape(arm)}</tspan>'
+        for place, (arm, colour) in enumerate(colours_of(list(lines)).items())
+    )
+    legend = f'<text x="{LEFT}" y="-6">{names}</text>'
+    taller = inside.replace(f'viewBox="0 0 {WIDTH} {HEIGHT}"', f'viewBox="0 -20 {WIDTH} {HEIGHT + 20}"')
+    return re.sub(r"(<svg[^>]*>)", rf"\1{style}{legend}", taller, count=1) + "\n"
 
 
 def figures() -> Iterator[tuple[Path, str]]:
