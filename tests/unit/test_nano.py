@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from cooper_rl.data.problems import NANO
 from cooper_rl.nano.kinship import FORMS as KINSHIP_FORMS
 from cooper_rl.nano.kinship import another_relation, is_true_relation, kinship_problems, state_relation, write_kinship
 from cooper_rl.nano.triples import written_triples
@@ -34,6 +35,10 @@ def test_shipped_weights_belong_to_their_recipe(part, recipe):
     settings.pop("model_name_or_path", None)
     for key, value in settings.items():
         assert record["recipe"][key] == value, key
+
+
+def test_the_worlds_are_the_data_sets_of_that_name():
+    assert tuple(WORLDS) == NANO
 
 
 def test_splits_are_disjoint_and_reproducible():

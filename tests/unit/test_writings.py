@@ -79,6 +79,7 @@ def test_what_a_few_ways_write():
         ("-2, 3", "x_2"),
         ("-2, 2", r"\pm 2"),
         ("(-2, 3]", r"\{x | -2 <"),
+        (r"-\frac{1}{2} < k \leq 3", r"\{k | -"),
     ],
 )
 def test_ways_that_real_graders_meet(rule, answer, writing):

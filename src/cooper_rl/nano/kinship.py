@@ -15,7 +15,7 @@ from typing import Any
 import reasoning_gym
 
 from cooper_rl.nano.world import drawn, score_with_generator
-from cooper_rl.nano.writer import HEDGE, composed
+from cooper_rl.nano.writer import HEDGE, composed, marked_answer
 from cooper_rl.records import Problem
 
 TASK = "family_relationships"
@@ -88,10 +88,8 @@ def state_relation(problem: Problem, relation: str, form: str, rng: random.Rando
     """The closing statement of a relation in a form."""
     about = problem.metadata["entry"]["metadata"]
     word = EVERYDAY.get(relation, relation) if form == "everyday" else relation
-    if form == "boxed":
-        return rng.choice([f"\\boxed{{{word}}}", f"So the answer is \\boxed{{{word}}}."])
-    if form == "hash":
-        return f"#### {word}"
+    if marked := marked_answer(word, form, rng):
+        return marked
     if form == "of":
         return f"So {about['person1']} is the {word} of {about['person2']}."
     if form == "possessive" or (form == "everyday" and rng.random() < 0.5):

@@ -50,12 +50,17 @@ def unit_of(problem: Problem, value: str) -> str:
     return f" {found.group(1)}" if found else ""
 
 
-def state_answer(problem: Problem, value: str, form: str, rng: random.Random) -> str:
-    """The closing statement of `value` in a form; a form that does not fit the value becomes a plain one."""
+def marked_answer(value: str, form: str, rng: random.Random) -> str | None:
+    """The value in the two forms that every world has, `boxed` and `hash`; None for the others."""
     if form == "boxed":
         return rng.choice([f"\\boxed{{{value}}}", f"So the answer is \\boxed{{{value}}}."])
-    if form == "hash":
-        return f"#### {value}"
+    return f"#### {value}" if form == "hash" else None
+
+
+def state_answer(problem: Problem, value: str, form: str, rng: random.Random) -> str:
+    """The closing statement of `value` in a form; a form that does not fit the value becomes a plain one."""
+    if marked := marked_answer(value, form, rng):
+        return marked
     if form == "unit":
         return f"So it is {grouped(value)}{unit_of(problem, value)}."
     if form == "words" and number_words(value):

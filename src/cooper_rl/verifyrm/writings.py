@@ -238,7 +238,7 @@ def _rooted(plain: str, rng: random.Random) -> str | None:
 def _set_builder(plain: str, rng: random.Random) -> str | None:
     """An interval or inequality as the set of what lies in it."""
     inequality = _inequality(plain, rng) if plain[0] in "([" else plain
-    if not inequality or inequality[0] in "([{\\" or not (found := re.search(r"[a-z]", inequality)):
+    if not inequality or inequality[0] in "([{\\" or not (found := re.search(r"(?<![\\A-Za-z])[a-z]", inequality)):
         return None
     return f"\\{{{found[0]} | {inequality}\\}}" if _COMPARISON.search(inequality) and "," not in inequality else None
 
