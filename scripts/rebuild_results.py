@@ -3,6 +3,7 @@
 python scripts/rebuild_results.py                          from docs/data, which is kept with the document
 python scripts/rebuild_results.py long=runs/long           takes in the runs of a folder first, then the same
 python scripts/rebuild_results.py mined=new:runs/a,old:runs/b     with names of their own for two folders' runs
+python scripts/rebuild_results.py long=runs/long,short:default/cooper    beside kept runs of an arm of another experiment
 
 A table stands between `<!-- table NAME KIND -->` and `<!-- end -->`. A test checks that document and data agree.
 """
@@ -202,6 +203,15 @@ def data_of(name: str) -> list[Data]:
     return entries
 
 
+def entries_of(place: str) -> list[Data]:
+    """Of the finished runs in a folder, or of the kept runs of EXPERIMENT/ARM."""
+    name, _, arm = place.partition("/")
+    if (DOCS / "data" / f"{name}.json").is_file():
+        return [entry for entry in data_of(name) if entry["arm"] == arm]
+    done = [path for path in find_runs([Path(place)]) if (path / "finished.json").is_file()]
+    return [entry_of(read_run(path)) for path in done]
+
+
 def rebuilt(text: str) -> str:
     """The document with every table made anew."""
 
@@ -244,8 +254,7 @@ def main() -> None:
         entries = []
         for place in folders.split(","):
             label, _, folder = place.rpartition(":")
-            done = [path for path in find_runs([Path(folder)]) if (path / "finished.json").is_file()]
-            entries += [entry_of(read_run(path)) | ({"arm": label} if label else {}) for path in done]
+            entries += [entry | ({"arm": label} if label else {}) for entry in entries_of(folder)]
         entries.sort(key=lambda entry: (entry["arm"], entry["seed"]))
         lines = ",\n".join(json.dumps(entry) for entry in entries)
         write_atomically(DOCS / "data" / f"{name}.json", f"[\n{lines}\n]\n")

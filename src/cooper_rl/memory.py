@@ -95,9 +95,19 @@ def estimate(recipe: Mapping[str, Any], *, runtime_bytes: int | None = None) -> 
             sequences = 2 * groups * int(recipe.get("pairs_per_prompt", 1)) + int(recipe.get("rehearsal_per_step", 0))
             own_tokens = sequences * tokens // 2  # prefixes are shared, completions seldom of full length
             parts["reward model activations"] = own_tokens * reward.layers * reward.hidden * KEPT_PER_LAYER * FLOAT
+            if writes_rewrites(recipe) and (recipe.get("assistant_model") or not parts["reference policy"]):
+                name = recipe.get("assistant_model")  # without one the reference policy is it, where there is one
+                own_model = shape_of(resolve_model(str(name), "policy")) if name else policy
+                parts["assistant weights"] = FLOAT * own_model.parameters
             if recipe.get("anchor_triples"):
                 parts["guard's copy (in main memory)"] = 3 * FLOAT * own
     return {name: value / GIB for name, value in parts.items()}
+
+
+def writes_rewrites(recipe: Mapping[str, Any]) -> bool:
+    """Whether an assistant runs in the training process."""
+    sources = dict(recipe.get("negative_sources", {"assistant": 1}))
+    return bool(sources.get("assistant")) and not recipe.get("assistant_base_url")
 
 
 def prompt_tokens(recipe: Mapping[str, Any]) -> int:

@@ -53,8 +53,8 @@ class TrainRecipe:
     rehearsal_triples: str | None = None
     anchor_triples: str | None = None
     anchor_triples_size: int = 1000
-    assistant_base_url: str | None = None
-    assistant_model: str | None = None
+    assistant_base_url: str | None = None  # a server; None: the assistant runs in this process
+    assistant_model: str | None = None  # the server's name for it, or a folder or hub id; None: the policy's base model
     assistant_concurrency: int = 64
     assistant_timeout_seconds: float = 60.0
     assistant_batch_seconds: float = 120.0
@@ -247,6 +247,9 @@ def check_train_recipe(recipe: Mapping[str, Any], *, resume: bool = False) -> No
         if not reward_model:
             raise BadInputError(f"arm {arm} needs a reward model: set reward_model_name_or_path")
         check_model_folder(resolve_model(str(reward_model), "reward_model"), "reward_model_name_or_path")
+    assistant = recipe.get("assistant_model")
+    if assistant and not recipe.get("assistant_base_url"):
+        check_model_folder(resolve_model(str(assistant), "policy"), "assistant_model")
     for key in ("dataset_name", "heldout_dataset_name", "heldout_triples", "rehearsal_triples", "anchor_triples"):
         value = recipe.get(key)
         if value and str(value).endswith((".jsonl", ".json", ".parquet", ".gz")):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.recipe import EMBEDDED, load_recipe
@@ -140,6 +140,25 @@ def test_held_out_steps_of_zero_measure_at_the_ends_alone(tmp_path):
     assert [step for step, row in sorted(rows.items()) if "eval/true_accuracy" in row] == [0, 2]
     with pytest.raises(BadInputError, match="heldout_steps = -1"):
         train(tmp_path / "other", "rule", heldout_steps=-1)
+
+
+def test_an_assistant_of_its_own_rewrites(tmp_path):
+    """`assistant_model` names another model than the base policy: with the base's weights the pairs are the same."""
+    noise = tmp_path / "noise"
+    shutil.copytree(EMBEDDED["policy"], noise)
+    shapes = {key: value.shape for key, value in load_file(noise / "model.safetensors").items()}
+    generator = torch.Generator().manual_seed(0)
+    save_file(
+        {key: torch.randn(shape, generator=generator) for key, shape in shapes.items()}, noise / "model.safetensors"
+    )
+    asked = {"negative_sources": {"assistant": 1}, "max_steps": 1, "save_steps": 1, "heldout_steps": 0}
+    negatives = {}
+    for name, model in {"base": None, "same": "nano", "other": str(noise)}.items():
+        train(tmp_path / name, "cooper", **asked, assistant_model=model)
+        records = (tmp_path / name / "pairs" / "step_000001.jsonl").read_text().splitlines()
+        negatives[name] = [json.loads(record)["negative"] for record in records]
+    assert negatives["base"] == negatives["same"]
+    assert negatives["base"] and not set(negatives["base"]) & set(negatives["other"])
 
 
 def test_two_ranks_are_one_run(tmp_path):

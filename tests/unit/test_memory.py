@@ -33,6 +33,12 @@ def test_parts_by_hand():
     assert "reward model weights" not in parts_of(arm="rule")
     assert "reward model gradients and optimiser" not in parts_of(arm="static")
     assert parts_of(lora_rank=4)["policy gradients and optimiser"] < parts["policy gradients and optimiser"] / 5
+    asked = {"negative_sources": {"assistant": 1}}
+    assert "assistant weights" not in parts_of(**asked)  # the reference policy is it
+    assert parts_of(**asked, beta=0)["assistant weights"] == parts["policy weights"]
+    assert parts_of(**asked, assistant_model="nano")["assistant weights"] == parts["policy weights"]
+    assert "assistant weights" not in parts_of(**asked, assistant_model="m", assistant_base_url="http://h/v1")
+    assert "assistant weights" not in parts_of(assistant_model="nano")  # nobody asks it
     double = parts_of(per_device_train_batch_size=128)
     assert double["policy activations"] == 2 * parts["policy activations"]
     assert double["key-value cache"] == 2 * parts["key-value cache"]

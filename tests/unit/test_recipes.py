@@ -143,6 +143,7 @@ def test_overrides():
         ({"negative_sources": {"mine": 1}}, "assistant"),
         ({"reward_model_name_or_path": None}, "reward model"),
         ({"model_name_or_path": "/no/such/model"}, "no such model folder"),
+        ({"assistant_model": "/no/such/model"}, "assistant_model: /no/such/model: no such model folder"),
         ({"dataset_name": "nowhere.jsonl"}, "nowhere.jsonl"),
         ({"output_dir": None}, "output_dir"),
     ],

@@ -20,7 +20,8 @@ import yaml
 from cooper_rl.data import load_problems, truth_of
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.jsonl import write_atomically
-from cooper_rl.llm import OpenAIServer
+from cooper_rl.llm import Generator, OpenAIServer
+from cooper_rl.llm.in_process import TransformersGenerator
 from cooper_rl.recipe import EMBEDDED, TrainRecipe, resolve_model
 from cooper_rl.rl import run_files
 from cooper_rl.rl.config import CooperConfig
@@ -92,26 +93,34 @@ def build_trainer(settings: TrainRecipe, config: CooperConfig) -> CooperTrainer:
     if settings.anchor_triples and config.arm == "cooper":
         anchors = read_triples(resolve_triples(settings.anchor_triples, "anchors"))[: settings.anchor_triples_size]
     adapters = adapter_settings("CAUSAL_LM", settings.lora_rank, settings.lora_alpha) if settings.lora_rank else None
-    assistant = None
+    return CooperTrainer(
+        resolve_model(settings.model_name_or_path, "policy"),
+        reward_model,
+        config,
+        training_rows(problems, settings.system_prompt),
+        assistant=build_assistant(settings, config),
+        heldout=build_heldout(settings, config),
+        rehearsal=rehearsal,
+        anchors=anchors,
+        peft_config=adapters,
+    )
+
+
+def build_assistant(settings: TrainRecipe, config: CooperConfig) -> Generator | None:
+    """A server, or a model of its own in this process; None where the policy's base model rewrites, or nobody does."""
+    if config.arm != "cooper" or not config.negative_sources.get("assistant"):
+        return None
     if settings.assistant_base_url:
-        assistant = OpenAIServer(
+        return OpenAIServer(
             settings.assistant_base_url,
             settings.assistant_model or "default",
             concurrency=settings.assistant_concurrency,
             timeout_seconds=settings.assistant_timeout_seconds,
             batch_seconds=settings.assistant_batch_seconds,
         )
-    return CooperTrainer(
-        resolve_model(settings.model_name_or_path, "policy"),
-        reward_model,
-        config,
-        training_rows(problems, settings.system_prompt),
-        assistant=assistant,
-        heldout=build_heldout(settings, config),
-        rehearsal=rehearsal,
-        anchors=anchors,
-        peft_config=adapters,
-    )
+    if settings.assistant_model:
+        return TransformersGenerator.from_pretrained(resolve_model(settings.assistant_model, "policy"))
+    return None
 
 
 def build_heldout(settings: TrainRecipe, config: CooperConfig) -> HeldOut | None:
