@@ -3,7 +3,7 @@
 python scripts/rebuild_results.py                          from docs/data, which is kept with the document
 python scripts/rebuild_results.py long=runs/long           takes in the runs of a folder first, then the same
 python scripts/rebuild_results.py mined=new:runs/a,old:runs/b     with names of their own for two folders' runs
-python scripts/rebuild_results.py long=runs/long,short:default/cooper    beside kept runs of an arm of another experiment
+python scripts/rebuild_results.py long=runs/long,short:default/cooper    beside the kept runs of an arm of another
 
 A table stands between `<!-- table NAME KIND -->` and `<!-- end -->`. A test checks that document and data agree.
 """
