@@ -5,6 +5,7 @@ import json
 import pytest
 
 from cooper_rl.data import load_problems
+from cooper_rl.data.public import PUBLIC
 from cooper_rl.errors import BackendError, BadInputError, MissingFileError
 
 
@@ -61,7 +62,46 @@ def test_local_copies_of_public_sets(tmp_path, monkeypatch):
     assert problem.metadata["worked_solution"] == "He has 2 * 600 = 1,200 eggs.\n#### 1,200"
     with pytest.raises(BadInputError, match="svamp has no split 'train'"):
         load_problems("svamp")
-    with pytest.raises(BackendError, match=r"put problems/math_train12000\.jsonl"):
+
+
+HUB = {  # a record of each public set as the hub has it, and the question and answer that it stands for
+    "gsm8k": ({"question": "Q", "answer": "1 + 1 = 2\n#### 2"}, ("Q", "2")),
+    "math": ({"problem": "Q", "solution": r"\boxed{2}", "answer": "2", "level": "1"}, ("Q", "2")),
+    "math500": ({"problem": "Q", "solution": "S", "answer": "2", "unique_id": "a"}, ("Q", "2")),
+    "svamp": ({"Body": "B. ", "Question": "Q", "Answer": "2.0", "Equation": "1+1"}, ("B. Q", "2")),
+    "olympiadbench": ({"question": "Q", "final_answer": ["2"], "solution": ["S"]}, ("Q", "2")),
+    "odyssey": ({"problem_number": 1, "problem_statement": "Q", "answer": "2"}, ("Q", "2")),
+    "aqua": ({"question": "Q", "options": ["A)2"], "rationale": "R", "correct": "A"}, ("Q Answer choices: A)2", "A")),
+}
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC))
+def test_every_public_set_comes_from_the_hub_without_a_local_copy(name, monkeypatch):
+    import datasets
+
+    asked = []
+
+    def load(path, configuration, *, split, data_files):
+        asked.append((path, configuration, split))
+        return [HUB[name][0]]
+
+    monkeypatch.delenv("COOPER_DATA_DIR", raising=False)
+    monkeypatch.setattr(datasets, "load_dataset", load)
+    for split in PUBLIC[name].local:
+        (problem,) = load_problems(name, split=split)
+        assert (problem.question, problem.reference_answer) == HUB[name][1]
+    assert asked == list(PUBLIC[name].hub.values()) and all(path.count("/") == 1 for path, _, _ in asked)
+
+
+def test_a_hub_that_is_not_there_is_one_line(monkeypatch):
+    import datasets
+
+    def unreachable(*_, **__):
+        raise OSError("no route")
+
+    monkeypatch.delenv("COOPER_DATA_DIR", raising=False)
+    monkeypatch.setattr(datasets, "load_dataset", unreachable)
+    with pytest.raises(BackendError, match=r"MATH-benchmark: not read from the hub \(no route\); set COOPER_DATA_DIR"):
         load_problems("math")
 
 

@@ -43,9 +43,10 @@ def _aqua(record: dict[str, Any]) -> tuple[str, str | None, str]:
 
 
 def _odyssey(record: dict[str, Any]) -> tuple[str, str | None, str]:
-    if "problem" not in record:  # the published file nests each problem under its number
+    if "answer" not in record:  # the published file nests each problem under its number; the hub's is flat
         (record,) = record.values()
-    return record.get("problem", record.get("question", "")), str(record["answer"]), ""
+    named = ("problem_statement", "problem", "question")
+    return next(str(record[name]) for name in named if name in record), str(record["answer"]), ""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,11 @@ PUBLIC = {
         {"train": "gsm8k_train.jsonl", "test": "gsm8k_test.jsonl"},
         {"train": ("openai/gsm8k", "main", "train"), "test": ("openai/gsm8k", "main", "test")},
     ),
-    "math": PublicSet(_math, {"train": "math_train12000.jsonl"}, {}),
+    "math": PublicSet(
+        _math,
+        {"train": "math_train12000.jsonl"},
+        {"train": ("nlile/hendrycks-MATH-benchmark", None, "train")},  # the 12,000 that are not in MATH-500
+    ),
     "math500": PublicSet(_math, {"test": "math500.jsonl"}, {"test": ("HuggingFaceH4/MATH-500", None, "test")}),
     "svamp": PublicSet(_svamp, {"test": "SVAMP.json"}, {"test": ("ChilleD/SVAMP", None, "test")}),
     "olympiadbench": PublicSet(
@@ -71,7 +76,7 @@ PUBLIC = {
         {"test": "olympiadbench_oe_maths_en.jsonl"},
         {"test": ("Hothan/OlympiadBench", "OE_TO_maths_en_COMP", "train")},
     ),
-    "odyssey": PublicSet(_odyssey, {"test": "odyssey_math.jsonl"}, {}),
+    "odyssey": PublicSet(_odyssey, {"test": "odyssey_math.jsonl"}, {"test": ("MathOdyssey/MathOdyssey", None, "test")}),
     "aqua": PublicSet(_aqua, {"test": "aqua_test.json"}, {"test": ("deepmind/aqua_rat", "raw", "test")}),
 }
 
@@ -90,12 +95,7 @@ def load_public(name: str, split: str) -> list[Problem]:
     if split not in known.local:
         raise BadInputError(f"{name} has no split {split!r} here, only {', '.join(known.local)}")
     path = local_copy(known.local[split])
-    if path:
-        records = (record for _, record in read_records(path))
-    elif split in known.hub:
-        records = from_hub(*known.hub[split])
-    else:
-        raise BackendError(f"{name}: not on the hub; put problems/{known.local[split]} into $COOPER_DATA_DIR")
+    records = (record for _, record in read_records(path)) if path else from_hub(*known.hub[split])
     return _convert(name, known.convert, records)
 
 
