@@ -91,9 +91,6 @@ def estimate(recipe: Mapping[str, Any], *, runtime_bytes: int | None = None) -> 
         if arm == "cooper":
             own = _trained(reward, int(recipe.get("reward_model_lora_rank", 0)))
             parts["reward model gradients and optimiser"] = 3 * FLOAT * own
-            averaged = FLOAT * own if recipe.get("reward_model_ema_decay") else 0
-            if averaged:
-                parts["reward model in training beside its average"] = averaged
             groups = max(1, batch * steps // int(recipe.get("num_generations", 16)))
             sequences = 2 * groups * int(recipe.get("pairs_per_prompt", 1)) + int(recipe.get("rehearsal_per_step", 0))
             own_tokens = sequences * tokens // 2  # prefixes are shared, completions seldom of full length
@@ -103,7 +100,7 @@ def estimate(recipe: Mapping[str, Any], *, runtime_bytes: int | None = None) -> 
                 own_model = shape_of(resolve_model(str(name), "policy")) if name else policy
                 parts["assistant weights"] = FLOAT * own_model.parameters
             if recipe.get("anchor_triples"):
-                parts["guard's copy (in main memory)"] = 3 * FLOAT * own + averaged
+                parts["guard's copy (in main memory)"] = 3 * FLOAT * own
     return {name: value / GIB for name, value in parts.items()}
 
 

@@ -88,12 +88,12 @@ def test_a_harmless_update_stays_and_moves_the_point_of_return(guarded):
     assert metrics["reward_model/rolled_back"] == 0 and taken_back == []
     after = weights(updater).clone()
     assert not torch.equal(after, before)
-    moments = {k: v.clone() for k, v in updater._state_tensors().items()}
+    moments = {k: v.clone() for k, v in updater._optimizer_tensors().items()}
     updater.optimizer.param_groups[0]["lr"] = 1e-2
     _, (metrics, _) = run(updater, guard, POISON, 2)
     assert metrics["reward_model/rolled_back"] == 1
     assert torch.equal(weights(updater), after)
-    restored = updater._state_tensors()
+    restored = updater._optimizer_tensors()
     assert restored.keys() == moments.keys() and all(torch.equal(restored[k], moments[k]) for k in moments)
 
 

@@ -80,40 +80,12 @@ def test_the_pairs_own_labels_are_learned_too():
     assert u.reward_model.score(questions, references, [p.negative for p in PAIRS]).max() < 0.5
 
 
-def test_the_average_scores_and_the_last_weights_are_trained():
-    """The weights in training are those of a run without an average; the average lags behind them by the decay."""
-    plain, u = (
-        updater(reward_model_learning_rate=1e-4),
-        updater(reward_model_learning_rate=1e-4, reward_model_ema_decay=0.75),
-    )
-    expected = weights(plain).clone()
-    for _ in range(3):
-        assert u.step(PAIRS) == plain.step(PAIRS)
-        expected = 0.75 * expected + 0.25 * weights(plain)
-    assert torch.equal(torch.cat([t.flatten() for t in u.trained]), weights(plain))
-    assert torch.allclose(weights(u), expected, atol=1e-7) and not torch.allclose(weights(u), weights(plain), atol=1e-5)
-    with pytest.raises(BadInputError, match=r"reward_model_ema_decay 1\.0"):
-        updater(reward_model_ema_decay=1.0)
-
-
-def test_a_rollback_takes_the_average_and_the_weights_in_training_back():
-    u = updater(reward_model_learning_rate=1e-4, reward_model_ema_decay=0.5)
-    u.step(PAIRS)
-    snapshot = u.snapshot()
-    expected = u.step(PAIRS[::-1])
-    averaged = weights(u).clone()
-    u.restore(snapshot)
-    assert u.step(PAIRS[::-1]) == expected
-    assert torch.equal(weights(u), averaged)
-
-
-@pytest.mark.parametrize("decay", [0.0, 0.9])
-def test_saved_and_restored_it_goes_on_alike(tmp_path, decay):
-    u = updater(reward_model_warmup_steps=4, reward_model_learning_rate=1e-4, reward_model_ema_decay=decay)
+def test_saved_and_restored_it_goes_on_alike(tmp_path):
+    u = updater(reward_model_warmup_steps=4, reward_model_learning_rate=1e-4)
     u.step(PAIRS)
     u.save(tmp_path)
     expected = [u.step(PAIRS[::-1]) for _ in range(2)]
-    v = updater(reward_model_warmup_steps=4, reward_model_learning_rate=1e-4, reward_model_ema_decay=decay)
+    v = updater(reward_model_warmup_steps=4, reward_model_learning_rate=1e-4)
     v.load(tmp_path)
     assert [v.step(PAIRS[::-1]) for _ in range(2)] == expected
     assert torch.equal(weights(u), weights(v))

@@ -54,7 +54,6 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
     reward_model_lr_scheduler_type: str = "constant_with_warmup"
     reward_model_warmup_steps: int = 0
     reward_model_max_grad_norm: float = 1.0
-    reward_model_ema_decay: float = 0.0  # score with the moving average of its weights; 0: with the last ones
     rehearsal_per_step: int = 0  # labelled triples in each step, so that the score's threshold does not drift
     label_pairs: bool = False  # cross-entropy on the pairs' own labels beside the contrastive loss
 
@@ -119,8 +118,6 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
             raise BadInputError(f"alarm_action {self.alarm_action!r}: choose one of {', '.join(ALARM_ACTIONS)}")
         if not 0 <= self.positive_label_noise <= 1:
             raise BadInputError(f"positive_label_noise {self.positive_label_noise} is not in [0, 1]")
-        if not 0 <= self.reward_model_ema_decay < 1:
-            raise BadInputError(f"reward_model_ema_decay {self.reward_model_ema_decay} is not in [0, 1)")
         for name in (
             "rehearsal_per_step",
             "heldout_steps",

@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
-from torch.optim.swa_utils import get_ema_multi_avg_fn
 from transformers import get_scheduler
 
 from cooper_rl.records import ContrastivePair, LabelledCompletion
@@ -17,7 +16,6 @@ from cooper_rl.rl.config import CooperConfig
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.losses import bce_loss, contrastive_loss
 
-TRAINED = "trained"  # a parameter's weights in training, in a checkpoint
 FIGURES = ("loss", "margin", "pair_accuracy", "label_loss")
 
 
@@ -26,9 +24,6 @@ class RewardModelUpdater:
 
     Across ranks the gradient is the mean over all ranks' valid pairs, so 2 ranks give what 1 would; every rank takes
     part in the reduction even if it has no pair.
-
-    With `reward_model_ema_decay` the reward model that scores is the moving average of the one that is trained: a few
-    pairs a step throw the threshold to and fro, and their mean does not. (Ours, not the paper's.)
     """
 
     def __init__(self, reward_model: VerifyRM, config: CooperConfig, accelerator: Any) -> None:
@@ -43,9 +38,6 @@ class RewardModelUpdater:
             betas=(config.reward_model_adam_beta1, config.reward_model_adam_beta2),
             weight_decay=config.reward_model_weight_decay,
         )
-        self.average = get_ema_multi_avg_fn(config.reward_model_ema_decay) if config.reward_model_ema_decay else None
-        # the weights in training, where those in `reward_model` are their average
-        self.trained = [p.detach().clone() for p in self.parameters] if self.average else []
         self.create_scheduler(max(1, config.max_steps))
 
     def create_scheduler(self, num_training_steps: int) -> None:
@@ -68,7 +60,6 @@ class RewardModelUpdater:
         pair_count, rehearsal_count = self.accelerator.reduce(sizes, "sum").tolist()
         if not pair_count:
             return {}
-        self._exchange()
         loss, metrics = self._loss(pairs, rehearsal, pair_count, rehearsal_count)
         if loss is not None:
             loss.backward()
@@ -84,20 +75,12 @@ class RewardModelUpdater:
             self.optimizer.step()
         self.scheduler.step()
         self.optimizer.zero_grad(set_to_none=True)
-        self._exchange()
-        if self.average:
-            self.average([p.data for p in self.parameters], self.trained, 0)
         shares = torch.tensor([metrics.get(name, 0.0) for name in FIGURES], device=self.accelerator.device)
         metrics = dict(zip(FIGURES, self.accelerator.reduce(shares, "sum").tolist(), strict=True))
         metrics["skipped"] = float(not finite)
         metrics["grad_norm"] = norm.item()
         metrics["learning_rate"] = learning_rate
         return {f"reward_model/{name}": value for name, value in metrics.items()}
-
-    def _exchange(self) -> None:
-        """Puts the weights in training in the place of their average, or back."""
-        for parameter, other in zip(self.parameters, self.trained, strict=False):
-            parameter.data, other.data = other.data, parameter.data
 
     def _loss(
         self,
@@ -141,41 +124,36 @@ class RewardModelUpdater:
         return loss, metrics
 
     def snapshot(self) -> dict[str, torch.Tensor]:
-        """A copy on the CPU of what an update changes: the weights and the optimiser's state."""
-        weights = {f"weight.{i}": p for i, p in enumerate(self.parameters)}
-        state = {f"state.{k}": v for k, v in self._state_tensors().items()}
-        return {name: tensor.detach().to("cpu", copy=True) for name, tensor in {**weights, **state}.items()}
+        """A copy on the CPU of what an update changes: the trained weights and the optimiser's state."""
+        weights = {f"weight.{i}": p.detach().to("cpu", copy=True) for i, p in enumerate(self.parameters)}
+        state = {f"state.{k}": v.detach().to("cpu", copy=True) for k, v in self._optimizer_tensors().items()}
+        return {**weights, **state}
 
     def restore(self, snapshot: Mapping[str, torch.Tensor]) -> None:
         """Weights and optimiser as they were; the learning rate's course goes on."""
         for index, parameter in enumerate(self.parameters):
             parameter.data.copy_(snapshot[f"weight.{index}"])
         state = {key: value.clone() for key, value in snapshot.items() if key.startswith("state.")}
-        self._load_state_tensors({key.removeprefix("state."): value for key, value in state.items()})
+        self._load_optimizer_tensors({key.removeprefix("state."): value for key, value in state.items()})
 
-    def _state_tensors(self) -> dict[str, torch.Tensor]:
-        """The optimiser's state and, beside an average, the weights in training, by parameter."""
-        found = {
+    def _optimizer_tensors(self) -> dict[str, torch.Tensor]:
+        return {
             f"{index}.{name}": value.contiguous()
             for index, state in self.optimizer.state_dict()["state"].items()
             for name, value in state.items()
         }
-        return found | {f"{index}.{TRAINED}": weight for index, weight in enumerate(self.trained)}
 
-    def _load_state_tensors(self, tensors: Mapping[str, torch.Tensor]) -> None:
+    def _load_optimizer_tensors(self, tensors: Mapping[str, torch.Tensor]) -> None:
         state: dict[int, dict[str, torch.Tensor]] = {}
         for key, value in tensors.items():
             index, name = key.split(".")
-            if name != TRAINED:
-                state.setdefault(int(index), {})[name] = value
-        for index, weight in enumerate(self.trained):  # a run that did not average so far goes on from its weights
-            weight.copy_(tensors.get(f"{index}.{TRAINED}", self.parameters[index].detach()))
+            state.setdefault(int(index), {})[name] = value
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": state})
 
     def save(self, folder: Path) -> None:
         """The reward model with the optimiser's and the scheduler's state in `folder`."""
         self.reward_model.save_pretrained(folder)
-        save_file(self._state_tensors(), folder / "optimizer.safetensors")
+        save_file(self._optimizer_tensors(), folder / "optimizer.safetensors")
         (folder / "scheduler.json").write_text(json.dumps(self.scheduler.state_dict()))
 
     def load(self, folder: Path) -> None:
@@ -185,7 +163,7 @@ class RewardModelUpdater:
             BadInputError: the checkpoint is of another model.
         """
         self.reward_model.load_weights(folder)
-        self._load_state_tensors(load_file(folder / "optimizer.safetensors"))
+        self._load_optimizer_tensors(load_file(folder / "optimizer.safetensors"))
         self.scheduler.load_state_dict(json.loads((folder / "scheduler.json").read_text()))
         for group, learning_rate in zip(self.optimizer.param_groups, self.scheduler.get_last_lr(), strict=True):
             group["lr"] = learning_rate
