@@ -111,7 +111,8 @@ def memory(recipe: Mapping[str, Any]) -> Iterator[Finding]:
     device, there = available()
     peak = total(parts, KEPT_ON_CPU if device == MAIN_MEMORY else 0.0)
     fits = peak < 0.95 * there
-    way_out = "" if fits else "; try a smaller per_device_train_batch_size, lora_rank, or recipes/accelerate/fsdp2.yaml"
+    smaller = "per_device_train_batch_size or reward_model_pairs_per_pass"
+    way_out = "" if fits else f"; try a smaller {smaller}, lora_rank, or recipes/accelerate/fsdp2.yaml"
     what = "fits into" if fits else "does not fit into"
     yield Finding(
         "ok" if fits else "fail", "at the peak", f"{peak:8.2f} GiB: {what} {there:.0f} GiB of {device}{way_out}"

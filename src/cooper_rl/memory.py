@@ -92,9 +92,11 @@ def estimate(recipe: Mapping[str, Any], *, runtime_bytes: int | None = None) -> 
             own = _trained(reward, int(recipe.get("reward_model_lora_rank", 0)))
             parts["reward model gradients and optimiser"] = 3 * FLOAT * own
             groups = max(1, batch * steps // int(recipe.get("num_generations", 16)))
-            sequences = 2 * groups * int(recipe.get("pairs_per_prompt", 1)) + int(recipe.get("rehearsal_per_step", 0))
+            pairs = groups * int(recipe.get("pairs_per_prompt", 1))
+            at_once = min(pairs, int(recipe.get("reward_model_pairs_per_pass", 0)) or pairs)
+            sequences = 2 * at_once + int(recipe.get("rehearsal_per_step", 0)) * at_once // pairs
             own_tokens = sequences * tokens // 2  # prefixes are shared, completions seldom of full length
-            parts["reward model activations"] = own_tokens * reward.layers * reward.hidden * KEPT_PER_LAYER * FLOAT
+            parts["reward model activations"] = own_tokens * reward.layers * reward.hidden * KEPT_PER_LAYER * activation
             if writes_rewrites(recipe) and (recipe.get("assistant_model") or not parts["reference policy"]):
                 name = recipe.get("assistant_model")  # without one the reference policy is it, where there is one
                 own_model = shape_of(resolve_model(str(name), "policy")) if name else policy

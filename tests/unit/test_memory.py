@@ -33,6 +33,9 @@ def test_parts_by_hand():
     assert "reward model weights" not in parts_of(arm="rule")
     assert "reward model gradients and optimiser" not in parts_of(arm="static")
     assert parts_of(lora_rank=4)["policy gradients and optimiser"] < parts["policy gradients and optimiser"] / 5
+    activations = "reward model activations"
+    assert parts_of(reward_model_pairs_per_pass=8, rehearsal_per_step=0)[activations] < parts[activations] / 3
+    assert parts_of(bf16=True)[activations] == parts[activations] / 2
     asked = {"negative_sources": {"assistant": 1}}
     assert "assistant weights" not in parts_of(**asked)  # the reference policy is it
     assert parts_of(**asked, beta=0)["assistant weights"] == parts["policy weights"]
@@ -58,4 +61,4 @@ def test_doctor_says_whether_it_fits(monkeypatch, capsys):
     monkeypatch.setattr(memory, "available", lambda: ("a small device", 1.0))
     assert doctor.print_findings(QUICKSTART, as_json=False) == 1
     said = capsys.readouterr().out
-    assert "does not fit into 1 GiB of a small device; try a smaller per_device_train_batch_size" in said
+    assert "does not fit into 1 GiB of a small device; try a smaller per_device_train_batch_size or" in said

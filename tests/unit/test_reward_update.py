@@ -80,6 +80,35 @@ def test_the_pairs_own_labels_are_learned_too():
     assert u.reward_model.score(questions, references, [p.negative for p in PAIRS]).max() < 0.5
 
 
+@pytest.mark.parametrize(("size", "pairs", "rehearsed"), [(1, 6, 5), (4, 6, 0), (5, 1, 20)])
+def test_in_several_passes_it_is_the_same_step(size, pairs, rehearsed):
+    triples = [LabelledCompletion(p.question, p.reference_answer, p.positive, True, "", "") for p in PAIRS] * 4
+    settings = {"reward_model_learning_rate": 1e-4, "label_pairs": True}
+    whole, parts = updater(**settings), updater(**settings, reward_model_pairs_per_pass=size)
+    seen = []
+    parts.reward_model.logits = lambda *columns: (
+        seen.append(len(columns[0])) or VerifyRM.logits(parts.reward_model, *columns)
+    )
+    for _ in range(2):
+        expected = whole.step(PAIRS[:pairs], triples[:rehearsed])
+        assert parts.step(PAIRS[:pairs], triples[:rehearsed]) == pytest.approx(expected, rel=1e-4)
+    assert len(seen) > 2 and max(seen) <= 4 * size
+
+
+def test_a_lower_precision_of_the_forward_pass_leaves_the_weights_alone():
+    u = updater(reward_model_learning_rate=1e-5)
+    columns = [p.question for p in PAIRS], [p.reference_answer for p in PAIRS], [p.positive for p in PAIRS]
+    exact = u.reward_model.score(*columns)
+    u.reward_model.autocast = torch.bfloat16
+    rounded = u.reward_model.score(*columns)
+    assert rounded.dtype == torch.float32 and not torch.equal(rounded, exact)
+    assert torch.allclose(rounded, exact, atol=0.1)  # near 0.5 the last bits of bf16 move a score by 0.04
+    before = weights(u).clone()
+    u.step(PAIRS)
+    assert weights(u).dtype == torch.float32 and (weights(u) != before).float().mean() > 0.9
+    assert all(s["exp_avg"].dtype == torch.float32 for s in u.optimizer.state.values())
+
+
 def test_saved_and_restored_it_goes_on_alike(tmp_path):
     u = updater(reward_model_warmup_steps=4, reward_model_learning_rate=1e-4)
     u.step(PAIRS)

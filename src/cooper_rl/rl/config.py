@@ -54,6 +54,7 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
     reward_model_lr_scheduler_type: str = "constant_with_warmup"
     reward_model_warmup_steps: int = 0
     reward_model_max_grad_norm: float = 1.0
+    reward_model_pairs_per_pass: int = 0  # through the reward model at a time, to save memory; 0: all of a step
     rehearsal_per_step: int = 0  # labelled triples in each step, so that the score's threshold does not drift
     label_pairs: bool = False  # cross-entropy on the pairs' own labels beside the contrastive loss
 
@@ -119,6 +120,7 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
         if not 0 <= self.positive_label_noise <= 1:
             raise BadInputError(f"positive_label_noise {self.positive_label_noise} is not in [0, 1]")
         for name in (
+            "reward_model_pairs_per_pass",
             "rehearsal_per_step",
             "heldout_steps",
             "guard_steps",

@@ -13,6 +13,7 @@ from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.evaluate import evaluate
 
+TOKENS_AT_ONCE = 16384  # new tokens of a batch, where the training's own generation batch is not larger
 Truth = Callable[[Problem, str], bool]
 
 
@@ -45,13 +46,16 @@ class HeldOut:
         """`eval/true_accuracy`, `eval/rule_accuracy` of the policy, `eval/reward_model_accuracy` (balanced)."""
         metrics: dict[str, float] = {}
         if self.problems:
+            length = self.config.max_completion_length
+            of_training = self.config.per_device_train_batch_size * (self.config.steps_per_generation or 1)
             completions = sample(
                 policy,
                 tokenizer,
                 [problem.question for problem in self.problems],
-                Sampling(self.config.max_completion_length, self.config.heldout_temperature, self.config.heldout_top_p),
+                Sampling(length, self.config.heldout_temperature, self.config.heldout_top_p),
                 seed=self.config.seed,
                 system_prompt=self.system_prompt,
+                batch_size=max(of_training, TOKENS_AT_ONCE // length),
             )
             verdicts = verifier.verify_many([p.reference_answer for p in self.problems], completions)
             count = len(self.problems)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,9 +60,11 @@ class RewardModelUpdater:
         pair_count, rehearsal_count = self.accelerator.reduce(sizes, "sum").tolist()
         if not pair_count:
             return {}
-        loss, metrics = self._loss(pairs, rehearsal, pair_count, rehearsal_count)
-        if loss is not None:
+        metrics = dict.fromkeys(FIGURES, 0.0)
+        for some_pairs, some_rehearsal in self._passes(pairs, rehearsal):
+            loss, figures = self._loss(some_pairs, some_rehearsal, pair_count, rehearsal_count)
             loss.backward()
+            metrics = {name: value + figures.get(name, 0.0) for name, value in metrics.items()}
         if self.accelerator.num_processes > 1:
             for parameter in self.parameters:
                 if parameter.grad is None:
@@ -75,12 +77,21 @@ class RewardModelUpdater:
             self.optimizer.step()
         self.scheduler.step()
         self.optimizer.zero_grad(set_to_none=True)
-        shares = torch.tensor([metrics.get(name, 0.0) for name in FIGURES], device=self.accelerator.device)
-        metrics = dict(zip(FIGURES, self.accelerator.reduce(shares, "sum").tolist(), strict=True))
-        metrics["skipped"] = float(not finite)
-        metrics["grad_norm"] = norm.item()
-        metrics["learning_rate"] = learning_rate
-        return {f"reward_model/{name}": value for name, value in metrics.items()}
+        shares = torch.tensor(list(metrics.values()), device=self.accelerator.device)
+        logged = dict(zip(FIGURES, self.accelerator.reduce(shares, "sum").tolist(), strict=True))
+        logged |= {"skipped": float(not finite), "grad_norm": norm.item(), "learning_rate": learning_rate}
+        return {f"reward_model/{name}": value for name, value in logged.items()}
+
+    def _passes(
+        self, pairs: Sequence[ContrastivePair], rehearsal: Sequence[LabelledCompletion]
+    ) -> Iterator[tuple[Sequence[ContrastivePair], Sequence[LabelledCompletion]]]:
+        """This rank's part of the step in shares that go through the reward model together; gradients add up."""
+        size = self.config.reward_model_pairs_per_pass
+        count = max(-(-len(pairs) // size), -(-len(rehearsal) // (2 * size))) if size else 1
+        for index in range(count if pairs or rehearsal else 0):
+            some = slice(index * len(pairs) // count, (index + 1) * len(pairs) // count)
+            others = slice(index * len(rehearsal) // count, (index + 1) * len(rehearsal) // count)
+            yield pairs[some], rehearsal[others]
 
     def _loss(
         self,
@@ -88,14 +99,12 @@ class RewardModelUpdater:
         rehearsal: Sequence[LabelledCompletion],
         pair_count: float,
         rehearsal_count: float,
-    ) -> tuple[torch.Tensor | None, dict[str, float]]:
-        """This rank's share of the loss and its figures, from one forward pass; dropout off, so that z is the score's
-        z. The counts are those of all ranks."""
+    ) -> tuple[torch.Tensor, dict[str, float]]:
+        """The share of these in the loss and its figures, from one forward pass; dropout off, so that z is the score's
+        z. The counts are those of the whole step."""
         triples = [(p.question, p.reference_answer, p.positive) for p in pairs]
         triples += [(p.question, p.reference_answer, p.negative) for p in pairs]
         triples += [(t.question, t.reference_answer, t.completion) for t in rehearsal]
-        if not triples:
-            return None, {}
         self.reward_model.model.eval()
         # a positive that several pairs share is scored once
         place = {triple: index for index, triple in enumerate(dict.fromkeys(triples))}

@@ -87,6 +87,7 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
         self.signalled = False  # SIGTERM came
         if self.reward_model is not None:
             self.reward_model.model.to(self.accelerator.device)
+            self.reward_model.autocast = torch.bfloat16 if args.bf16 else None
         if args.arm == "cooper":
             assert self.reward_model is not None
             self.reward_model_updater = RewardModelUpdater(self.reward_model, args, self.accelerator)

@@ -38,6 +38,7 @@ class VerifyRM:
         self.model = model.float()
         self.tokenizer = tokenizer
         self.settings = settings or VerifyRMSettings()
+        self.autocast: torch.dtype | None = None  # what forward passes are computed in; the weights stay float32
         self.adapters: Any = None  # a PeftModel around `model`, where low-rank adapters are what is trained
 
     @classmethod
@@ -130,10 +131,12 @@ class VerifyRM:
         Completions of one question share its prefix, which is computed once. `batch_tokens`: padded tokens of a forward
         pass; by default 2,048 on a CPU, whose cache they should fit, and 16,384 elsewhere.
         """
+        device = next(self.model.parameters()).device.type
         if batch_tokens is None:
-            batch_tokens = 2048 if next(self.model.parameters()).device.type == "cpu" else 16384
+            batch_tokens = 2048 if device == "cpu" else 16384
         ids_B_T = self.encode(questions, references, completions)
-        return scoring.score_ids(self.model, ids_B_T, batch_tokens=batch_tokens)
+        with torch.autocast(device, dtype=self.autocast, enabled=self.autocast is not None):
+            return scoring.score_ids(self.model, ids_B_T, batch_tokens=batch_tokens)
 
     @torch.inference_mode()  # type: ignore[untyped-decorator]
     def score(
