@@ -19,6 +19,7 @@ from cooper_rl.nano.writer import write_demonstration
 from cooper_rl.recipe import resolve_model
 from cooper_rl.verifyrm import VerifyRM, VerifyRMSettings
 from cooper_rl.verifyrm.config import RewardModelTrainConfig
+from cooper_rl.verifyrm.model import own_device
 from cooper_rl.verifyrm.template import encode, render
 from cooper_rl.verifyrm.train import split_by_question, train_reward_model
 from cooper_rl.verifyrm.triples import read_triples, score_stream
@@ -148,6 +149,17 @@ def test_master_weights_are_float32_whatever_the_checkpoint_holds(nano_reward_mo
     half.save_pretrained(tmp_path)
     nano_reward_model.tokenizer.save_pretrained(tmp_path)
     assert all(p.dtype == torch.float32 for p in VerifyRM.from_pretrained(tmp_path).model.parameters())
+
+
+def test_it_scores_on_the_accelerator_of_its_own_rank(monkeypatch):
+    if not torch.accelerator.is_available():
+        assert own_device() == torch.device("cpu")
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("cuda"))
+    monkeypatch.setattr(torch.accelerator, "device_count", lambda: 2)
+    for rank, index in ((None, 0), ("1", 1), ("2", 0)):  # the last: a launcher that shows each rank its own devices
+        monkeypatch.setenv("LOCAL_RANK", rank) if rank else monkeypatch.delenv("LOCAL_RANK", raising=False)
+        assert own_device() == torch.device("cuda", index)
 
 
 def test_refused_folders(tmp_path):

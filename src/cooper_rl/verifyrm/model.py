@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -45,6 +46,9 @@ class VerifyRM:
     def from_pretrained(cls, path: str | Path, *, device: torch.device | str | None = None) -> VerifyRM:
         """Loads a VerifyRM from a local folder or a hub id; safetensors only. Adapters are merged into their base.
 
+        Args:
+            device: where it scores; by default this process's accelerator, where there is one.
+
         Raises:
             MissingFileError: the path looks local and is not there.
             BadInputError: pickled weights, or a model that is not a one-label classifier.
@@ -58,7 +62,7 @@ class VerifyRM:
                 f"{path}: not a VerifyRM (a sequence classifier with one label): make one with `cooper train-rm`"
             )
         model = AutoModelForSequenceClassification.from_pretrained(path, use_safetensors=True, dtype=torch.float32)
-        return cls(model.to(device or "cpu").eval(), _tokenizer(path), _settings(path))
+        return cls(model.to(device or own_device()).eval(), _tokenizer(path), _settings(path))
 
     @classmethod
     def _from_adapters(cls, path: Path, device: torch.device | str | None) -> VerifyRM:
@@ -195,6 +199,14 @@ class VerifyRM:
         if {k: v.shape for k, v in weights.items()} != {k: own[k].shape for k in weights if k in own}:
             raise BadInputError(f"{folder}: the checkpoint is of another reward model; start in a new output_dir")
         self.model.load_state_dict(weights)
+
+
+def own_device() -> torch.device:
+    """This process's accelerator: the one of its local rank, where a launcher started several; else the CPU."""
+    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    if accelerator is None:
+        return torch.device("cpu")
+    return torch.device(accelerator.type, int(os.environ.get("LOCAL_RANK", 0)) % torch.accelerator.device_count())
 
 
 def adapter_settings(task_type: str, rank: int, alpha: int = 0) -> Any:

@@ -112,7 +112,7 @@ def load(config: RewardModelTrainConfig) -> VerifyRM:
     check_weights(path)
     architectures = AutoConfig.from_pretrained(path).architectures or []
     if any("SequenceClassification" in name for name in architectures):
-        return VerifyRM.from_pretrained(path)
+        return VerifyRM.from_pretrained(path, device="cpu")  # the Trainer places it
     settings = VerifyRMSettings(with_reference=config.with_reference, max_tokens=config.max_tokens)
     return VerifyRM.from_backbone(path, settings=settings, seed=config.seed)
 
