@@ -254,7 +254,10 @@ def main() -> None:
         entries = []
         for place in folders.split(","):
             label, _, folder = place.rpartition(":")
-            entries += [entry | ({"arm": label} if label else {}) for entry in entries_of(folder)]
+            found = entries_of(folder)
+            if not found:
+                raise SystemExit(f"{folder}: no finished run; {name}.json stays as it is")
+            entries += [entry | ({"arm": label} if label else {}) for entry in found]
         entries.sort(key=lambda entry: (entry["arm"], entry["seed"]))
         lines = ",\n".join(json.dumps(entry) for entry in entries)
         write_atomically(DOCS / "data" / f"{name}.json", f"[\n{lines}\n]\n")

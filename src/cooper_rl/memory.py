@@ -92,21 +92,21 @@ def estimate(recipe: Mapping[str, Any], *, runtime_bytes: int | None = None) -> 
             own = _trained(reward, int(recipe.get("reward_model_lora_rank", 0)))
             parts["reward model gradients and optimiser"] = 3 * FLOAT * own
             groups = max(1, batch * steps // int(recipe.get("num_generations", 16)))
-            pairs = groups * int(recipe.get("pairs_per_prompt", 1))
+            pairs = max(1, groups * int(recipe.get("pairs_per_prompt", 1)))
             at_once = min(pairs, int(recipe.get("reward_model_pairs_per_pass", 0)) or pairs)
             sequences = 2 * at_once + int(recipe.get("rehearsal_per_step", 0)) * at_once // pairs
             own_tokens = sequences * tokens // 2  # prefixes are shared, completions seldom of full length
             parts["reward model activations"] = own_tokens * reward.layers * reward.hidden * KEPT_PER_LAYER * activation
-            if writes_rewrites(recipe) and (recipe.get("assistant_model") or not parts["reference policy"]):
-                name = recipe.get("assistant_model")  # without one the reference policy is it, where there is one
-                own_model = shape_of(resolve_model(str(name), "policy")) if name else policy
-                parts["assistant weights"] = FLOAT * own_model.parameters
+            assistant = recipe.get("assistant_model")  # without one the reference policy is it, where there is one
+            if _asks_in_process(recipe) and (assistant or not parts["reference policy"]):
+                shape = shape_of(resolve_model(str(assistant), "policy")) if assistant else policy
+                parts["assistant weights"] = FLOAT * shape.parameters
             if recipe.get("anchor_triples"):
                 parts["guard's copy (in main memory)"] = 3 * FLOAT * own
     return {name: value / GIB for name, value in parts.items()}
 
 
-def writes_rewrites(recipe: Mapping[str, Any]) -> bool:
+def _asks_in_process(recipe: Mapping[str, Any]) -> bool:
     """Whether an assistant runs in the training process."""
     sources = dict(recipe.get("negative_sources", {"assistant": 1}))
     return bool(sources.get("assistant")) and not recipe.get("assistant_base_url")

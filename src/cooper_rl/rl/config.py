@@ -91,6 +91,11 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
         steps: int = (self.steps_per_generation or 1) * self.num_iterations
         return max(1, steps // max(1, int(self.gradient_accumulation_steps)))
 
+    @property
+    def asks_assistant(self) -> bool:
+        """Whether stage 2 wants wrong rewrites from a language model."""
+        return self.arm == "cooper" and self.negative_sources.get("assistant", 0) > 0
+
     def check(self) -> None:
         """What can be said of Cooper's own settings.
 

@@ -108,7 +108,7 @@ def build_trainer(settings: TrainRecipe, config: CooperConfig) -> CooperTrainer:
 
 def build_assistant(settings: TrainRecipe, config: CooperConfig) -> Generator | None:
     """A server, or a model of its own in this process; None where the policy's base model rewrites, or nobody does."""
-    if config.arm != "cooper" or not config.negative_sources.get("assistant"):
+    if not config.asks_assistant:
         return None
     if settings.assistant_base_url:
         return OpenAIServer(

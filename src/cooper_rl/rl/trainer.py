@@ -93,7 +93,7 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
             self.reward_model_updater = RewardModelUpdater(self.reward_model, args, self.accelerator)
             if anchors and args.guard_steps:
                 self.guard = Guard(self.reward_model_updater, args, anchors)
-            if args.negative_sources.get("assistant", 0) > 0:
+            if args.asks_assistant:
                 self.rewrite = Assistant.of(self, assistant)
                 if self.rewrite.thread:
                     self.reward.rewarded = partial(begin_rewrites, self)
