@@ -143,7 +143,8 @@ def test_held_out_steps_of_zero_measure_at_the_ends_alone(tmp_path):
 
 
 def test_an_assistant_of_its_own_rewrites(tmp_path):
-    """`assistant_model` names another model than the base policy: with the base's weights the pairs are the same."""
+    """`assistant_model` names another model than the base policy: with the base's weights the pairs are the same, and
+    without a reference policy (beta 0) the base is loaded for it."""
     noise = tmp_path / "noise"
     shutil.copytree(EMBEDDED["policy"], noise)
     shapes = {key: value.shape for key, value in load_file(noise / "model.safetensors").items()}
@@ -153,11 +154,16 @@ def test_an_assistant_of_its_own_rewrites(tmp_path):
     )
     asked = {"negative_sources": {"assistant": 1}, "max_steps": 1, "save_steps": 1, "heldout_steps": 0}
     negatives = {}
-    for name, model in {"base": None, "same": "nano", "other": str(noise)}.items():
-        train(tmp_path / name, "cooper", **asked, assistant_model=model)
+    for name, model, beta in (
+        ("base", None, 0.001),
+        ("same", "nano", 0.001),
+        ("loaded", None, 0.0),
+        ("other", str(noise), 0.001),
+    ):
+        train(tmp_path / name, "cooper", **asked, assistant_model=model, beta=beta)
         records = (tmp_path / name / "pairs" / "step_000001.jsonl").read_text().splitlines()
         negatives[name] = [json.loads(record)["negative"] for record in records]
-    assert negatives["base"] == negatives["same"]
+    assert negatives["base"] == negatives["same"] == negatives["loaded"]
     assert negatives["base"] and not set(negatives["base"]) & set(negatives["other"])
 
 

@@ -12,14 +12,15 @@ PACKAGE = Path(__file__).parents[2] / "src" / "cooper_rl"
 # A part may import from itself and from these.
 ALLOWED = {
     "errors": set(),
+    "devices": set(),
     "records": set(),
     "jsonl": {"errors"},
     "verifiers": {"records", "errors", "jsonl"},
-    "llm": {"records", "errors"},
+    "llm": {"records", "errors", "devices"},
     "nano": {"records", "errors", "jsonl", "verifiers", "llm", "recipe"},
     "data": {"records", "errors", "nano", "recipe", "jsonl"},
     "recipe": {"errors"},
-    "verifyrm": {"records", "errors", "recipe", "jsonl", "verifiers"},
+    "verifyrm": {"records", "errors", "devices", "recipe", "jsonl", "verifiers"},
     "annotation": {"records", "errors", "recipe", "jsonl", "data", "verifiers", "llm", "verifyrm"},
     "evaluation": {"records", "errors", "recipe", "jsonl", "data", "verifiers", "llm", "verifyrm", "annotation"},
     "rl": {"records", "errors", "jsonl", "recipe", "verifiers", "llm", "data", "verifyrm"},

@@ -13,13 +13,13 @@ from transformers import (
     pipeline,
 )
 
+from cooper_rl.devices import own_device
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.nano.world import nano_problems
 from cooper_rl.nano.writer import write_demonstration
 from cooper_rl.recipe import resolve_model
 from cooper_rl.verifyrm import VerifyRM, VerifyRMSettings
 from cooper_rl.verifyrm.config import RewardModelTrainConfig
-from cooper_rl.verifyrm.model import own_device
 from cooper_rl.verifyrm.template import encode, render
 from cooper_rl.verifyrm.train import split_by_question, train_reward_model
 from cooper_rl.verifyrm.triples import read_triples, score_stream

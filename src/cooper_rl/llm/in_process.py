@@ -6,6 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from cooper_rl.devices import own_device
 from cooper_rl.errors import BadInputError
 from cooper_rl.llm.generator import Generation, Generator, Messages, Sampling
 from cooper_rl.llm.sample import generate_batch, in_order_of_length, isolated, rendered
@@ -26,17 +29,16 @@ class TransformersGenerator(Generator):
         Raises:
             BadInputError: it cannot be loaded, or has no chat template.
         """
-        import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
         where: dict[str, str] = {"pretrained_model_name_or_path": name}
         if name.endswith(".gguf"):
             path = Path(name)
             where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+        device = own_device()
         try:
             tokenizer = AutoTokenizer.from_pretrained(**where)
-            dtype = "auto" if device == "cuda" else torch.float32
+            dtype = torch.float32 if device.type == "cpu" else "auto"
             model = AutoModelForCausalLM.from_pretrained(**where, dtype=dtype).to(device)
         except (OSError, ValueError, ImportError) as error:
             raise BadInputError(f"{name}: cannot be loaded: {str(error).splitlines()[0]}") from error

@@ -51,11 +51,9 @@ class Assistant:
         if generator is None:
             base = trainer.ref_model
             if base is None:
-                import transformers
-
-                path = trainer.model.config._name_or_path
-                base = transformers.AutoModelForCausalLM.from_pretrained(path).to(trainer.accelerator.device)
-            generator = TransformersGenerator(trainer.accelerator.unwrap_model(base), trainer.processing_class)
+                generator = TransformersGenerator.from_pretrained(trainer.model.config._name_or_path)
+            else:
+                generator = TransformersGenerator(trainer.accelerator.unwrap_model(base), trainer.processing_class)
         return cls(generator, trainer.args.max_completion_length, trainer.args.seed)
 
     def begin(self, requests: Sequence[Request]) -> None:

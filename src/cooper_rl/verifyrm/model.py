@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
+from cooper_rl.devices import own_device
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.verifyrm import scoring
 from cooper_rl.verifyrm.template import TEMPLATE_VERSION, encode
@@ -133,11 +133,11 @@ class VerifyRM:
         """Logits with their gradient, shape (B,), float32 on the CPU.
 
         Completions of one question share its prefix, which is computed once. `batch_tokens`: padded tokens of a forward
-        pass; by default 2,048 on a CPU, whose cache they should fit, and 16,384 elsewhere.
+        pass; by default 768 on a CPU, where small passes pad less and stay in the cache, and 16,384 elsewhere.
         """
         device = next(self.model.parameters()).device.type
         if batch_tokens is None:
-            batch_tokens = 2048 if device == "cpu" else 16384
+            batch_tokens = 768 if device == "cpu" else 16384
         ids_B_T = self.encode(questions, references, completions)
         with torch.autocast(device, dtype=self.autocast, enabled=self.autocast is not None):
             return scoring.score_ids(self.model, ids_B_T, batch_tokens=batch_tokens)
@@ -199,14 +199,6 @@ class VerifyRM:
         if {k: v.shape for k, v in weights.items()} != {k: own[k].shape for k in weights if k in own}:
             raise BadInputError(f"{folder}: the checkpoint is of another reward model; start in a new output_dir")
         self.model.load_state_dict(weights)
-
-
-def own_device() -> torch.device:
-    """This process's accelerator: the one of its local rank, where a launcher started several; else the CPU."""
-    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-    if accelerator is None:
-        return torch.device("cpu")
-    return torch.device(accelerator.type, int(os.environ.get("LOCAL_RANK", 0)) % torch.accelerator.device_count())
 
 
 def adapter_settings(task_type: str, rank: int, alpha: int = 0) -> Any:
