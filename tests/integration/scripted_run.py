@@ -70,6 +70,7 @@ def main():
         guard_sample=5,
         guard_probes=1,
         heldout_steps=3,
+        heldout_temperature=0.0,  # so that how the problems are shared out does not matter
         verifier="math_verify",
         verifier_workers=1,
     )
@@ -99,7 +100,7 @@ def main():
         rehearsal=read_triples(triples / "train.jsonl.gz")[:100],
         anchors=read_triples(triples / "anchors.jsonl.gz")[:21],
         heldout=HeldOut(
-            config, load_problems("nano", size=8, seed=1), triples=read_triples(triples / "anchors.jsonl.gz")[-20:]
+            config, load_problems("nano", size=9, seed=1), triples=read_triples(triples / "anchors.jsonl.gz")[-21:]
         ),
         rollout_func=rollouts,
     )

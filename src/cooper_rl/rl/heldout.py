@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from accelerate import PartialState
+from accelerate.utils import gather_object
+
 from cooper_rl.llm import Sampling
 from cooper_rl.llm.sample import sample
 from cooper_rl.records import LabelledCompletion, Problem, Verdict
@@ -43,27 +46,38 @@ class HeldOut:
     def measure(
         self, policy: Any, tokenizer: Any, reward_model: VerifyRM | None, verifier: RuleVerifier
     ) -> dict[str, float]:
-        """`eval/true_accuracy`, `eval/rule_accuracy` of the policy, `eval/reward_model_accuracy` (balanced)."""
+        """`eval/true_accuracy`, `eval/rule_accuracy` of the policy, `eval/reward_model_accuracy` (balanced).
+
+        Each rank measures its share; all of them must call it, and all get the figures of the whole.
+        """
         metrics: dict[str, float] = {}
         if self.problems:
-            length = self.config.max_completion_length
-            of_training = self.config.per_device_train_batch_size * (self.config.steps_per_generation or 1)
-            completions = sample(
-                policy,
-                tokenizer,
-                [problem.question for problem in self.problems],
-                Sampling(length, self.config.heldout_temperature, self.config.heldout_top_p),
-                seed=self.config.seed,
-                system_prompt=self.system_prompt,
-                batch_size=max(of_training, TOKENS_AT_ONCE // length),
-            )
-            verdicts = verifier.verify_many([p.reference_answer for p in self.problems], completions)
-            count = len(self.problems)
-            metrics["eval/rule_accuracy"] = sum(v is Verdict.CORRECT for v in verdicts) / count
+            judged = dict(gather_object(self._judged(policy, tokenizer, verifier)))
+            metrics["eval/rule_accuracy"] = sum(by_rule for by_rule, _ in judged.values()) / len(judged)
             if self.truth:
-                pairs = zip(self.problems, completions, strict=True)
-                metrics["eval/true_accuracy"] = sum(self.truth(*pair) for pair in pairs) / count
+                metrics["eval/true_accuracy"] = sum(right for _, right in judged.values()) / len(judged)
         if reward_model is not None and self.triples:
             figures = evaluate(reward_model, self.triples)
             metrics["eval/reward_model_accuracy"] = figures["balanced_accuracy"]
         return metrics
+
+    def _judged(self, policy: Any, tokenizer: Any, verifier: RuleVerifier) -> list[tuple[int, tuple[bool, bool]]]:
+        """This rank's problems by their index, with what the rule and the truth say of a completion of the policy."""
+        ranks = PartialState()
+        # a sharded policy generates on all ranks or on none: shares are of one size, the last problem in several
+        with ranks.split_between_processes(list(range(len(self.problems))), apply_padding=True) as own:
+            problems = [self.problems[i] for i in own]
+        length = self.config.max_completion_length
+        of_training = self.config.per_device_train_batch_size * (self.config.steps_per_generation or 1)
+        completions = sample(
+            policy,
+            tokenizer,
+            [problem.question for problem in problems],
+            Sampling(length, self.config.heldout_temperature, self.config.heldout_top_p),
+            seed=self.config.seed + ranks.process_index,
+            system_prompt=self.system_prompt,
+            batch_size=max(of_training, TOKENS_AT_ONCE // length),
+        )
+        verdicts = verifier.verify_many([p.reference_answer for p in problems], completions)
+        right = [bool(self.truth and self.truth(*pair)) for pair in zip(problems, completions, strict=True)]
+        return list(zip(own, zip((v is Verdict.CORRECT for v in verdicts), right, strict=True), strict=True))

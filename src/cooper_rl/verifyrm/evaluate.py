@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from accelerate import PartialState
+from accelerate.utils import gather_object
 
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.verifyrm.model import VerifyRM
@@ -13,11 +15,18 @@ from cooper_rl.verifyrm.model import VerifyRM
 def evaluate(
     reward_model: VerifyRM, triples: Sequence[LabelledCompletion], *, threshold: float = 0.5
 ) -> dict[str, float]:
-    """Accuracy, balanced accuracy, precision, recall and the confusion counts at a threshold of the score."""
+    """Accuracy, balanced accuracy, precision, recall and the confusion counts at a threshold of the score.
+
+    Each rank scores its share; all of them must call it, and all get the figures of the whole.
+    """
+    ranks = PartialState()
+    own = triples[ranks.process_index :: ranks.num_processes]
     scores_B = reward_model.score(
-        [t.question for t in triples], [t.reference_answer for t in triples], [t.completion for t in triples]
+        [t.question for t in own], [t.reference_answer for t in own], [t.completion for t in own]
     )
-    return confusion(scores_B > threshold, torch.tensor([t.correct for t in triples]))
+    judged = gather_object([(score > threshold, t.correct) for score, t in zip(scores_B.tolist(), own, strict=True)])
+    predicted_B, correct_B = torch.tensor(judged, dtype=torch.bool).reshape(-1, 2).unbind(1)
+    return confusion(predicted_B, correct_B)
 
 
 def confusion(predicted_B: torch.Tensor, correct_B: torch.Tensor) -> dict[str, float]:
