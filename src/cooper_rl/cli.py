@@ -294,7 +294,7 @@ def evaluate(context: typer.Context, config: Config = None, resume: Resume = Fal
 @app.command()
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, or a folder of run folders.")],
-    out: Annotated[Path | None, typer.Option(help="The HTML file.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "--out", help="The HTML file.")] = None,
 ) -> None:
     """One self-contained HTML file about runs.
 
@@ -304,7 +304,7 @@ def report(
     from cooper_rl.monitor.runs import find_runs
 
     folders = find_runs(runs)
-    typer.echo(write_report(folders, out or runs[0] / "report.html"))
+    typer.echo(write_report(folders, output or runs[0] / "report.html"))
 
 
 @app.command()

@@ -46,7 +46,7 @@ def write_report(folders: Sequence[Path], out: Path) -> Path:
     summary = summarize(runs)
     body = [
         "<h1>Cooper: reward against truth</h1>",
-        f'<p class="muted">{len(runs)} runs: {escape(", ".join(arms))}; seeds '
+        f'<p class="muted">{len(runs)} run{"s" * (len(runs) > 1)}: {escape(", ".join(arms))}; seeds '
         f"{escape(', '.join(sorted({str(run.seed) for run in runs})))}</p>",
         f'<p class="lead">{escape(sentence(summary))}</p>',
         *alarms(runs),
