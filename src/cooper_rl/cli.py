@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from cooper_rl.errors import BadInputError, CooperError, MissingFileError
 
@@ -30,6 +31,18 @@ Resume = Annotated[bool, typer.Option("--resume", help="Go on with an output tha
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
+class RecipeCommand(TyperCommand):
+    """A command whose help ends with the keys that its recipe may have."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        from cooper_rl.recipe import described_keys
+
+        with formatter.section("Keys, in the recipe or as --key value"):
+            formatter.write_dl(described_keys(str(self.name)))
+        if self.name == "train":
+            formatter.write("\nand every field of TRL's GRPOConfig.\n")
+
+
 @app.callback(invoke_without_command=True)
 def root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
     """Train a reasoning policy and its reference-based reward model together."""
@@ -40,7 +53,7 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
         raise typer.Exit()
 
 
-@app.command(context_settings=WITH_OVERRIDES)
+@app.command(cls=RecipeCommand, context_settings=WITH_OVERRIDES)
 def train(
     context: typer.Context,
     config: Config = None,
@@ -160,7 +173,7 @@ def score(
         score_stream(lines, sys.stdout.write, VerifyRM.from_pretrained(path), source=name)
 
 
-@app.command(context_settings=WITH_OVERRIDES)
+@app.command(cls=RecipeCommand, context_settings=WITH_OVERRIDES)
 def collect(context: typer.Context, config: Config = None, resume: Resume = False, json_: Json = False) -> None:
     """Collect completions of problems from one or more models, to be labelled by `cooper annotate`.
 
@@ -184,7 +197,7 @@ def collect(context: typer.Context, config: Config = None, resume: Resume = Fals
         typer.echo(f"{model}: {', '.join(f'{name} {value}' for name, value in count.items())}")
 
 
-@app.command(context_settings=WITH_OVERRIDES)
+@app.command(cls=RecipeCommand, context_settings=WITH_OVERRIDES)
 def annotate(context: typer.Context, config: Config = None, resume: Resume = False, json_: Json = False) -> None:
     """Label completions by rule and by a judge, and keep those on which the two agree.
 
@@ -205,7 +218,7 @@ def annotate(context: typer.Context, config: Config = None, resume: Resume = Fal
     typer.echo(json.dumps(found) if json_ else "\n".join(as_lines(found)))
 
 
-@app.command("train-rm", context_settings=WITH_OVERRIDES)
+@app.command("train-rm", cls=RecipeCommand, context_settings=WITH_OVERRIDES)
 def train_rm(context: typer.Context, config: Config = None, resume: Resume = False, json_: Json = False) -> None:
     """Train a VerifyRM on labelled triples; writes the checkpoint and its model card.
 
@@ -266,7 +279,7 @@ def eval_rm(
     typer.echo(json.dumps(found) if json_ else "\n".join(as_lines(found)))
 
 
-@app.command("eval", context_settings=WITH_OVERRIDES)
+@app.command("eval", cls=RecipeCommand, context_settings=WITH_OVERRIDES)
 def evaluate(context: typer.Context, config: Config = None, resume: Resume = False, json_: Json = False) -> None:
     """Evaluate a model on benchmarks: avg@k, pass@k, majority@k with intervals; samples are kept.
 

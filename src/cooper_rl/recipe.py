@@ -35,23 +35,23 @@ SOURCES = ("assistant", "perturb", "mined", "shuffle")
 class TrainRecipe:
     """What a training run needs beside the trainer's own settings."""
 
-    model_name_or_path: str = "nano"
-    reward_model_name_or_path: str | None = None
+    model_name_or_path: str = "nano"  # the policy: folder or hub id; nano: the shipped one
+    reward_model_name_or_path: str | None = None  # a VerifyRM; nano: the shipped one
     lora_rank: int = 0  # of the policy's adapters; 0: all weights are trained
     lora_alpha: int = 0  # 0: twice the rank
     reward_model_lora_rank: int = 0
     reward_model_lora_alpha: int = 0
-    dataset_name: str = "nano"
+    dataset_name: str = "nano"  # a named set, reasoning_gym:<task>, hub id or file (README)
     dataset_split: str = "train"
-    dataset_size: int | None = None
+    dataset_size: int | None = None  # problems, drawn with `dataset_seed`; none: all
     dataset_seed: int = 0
-    heldout_dataset_name: str | None = None
+    heldout_dataset_name: str | None = None  # true accuracy is measured on it
     heldout_dataset_split: str = "test"
     heldout_dataset_size: int = 256
-    heldout_triples: str | None = None
+    heldout_triples: str | None = None  # labelled JSONL; the reward model is measured on it
     heldout_triples_size: int = 1000
-    rehearsal_triples: str | None = None
-    anchor_triples: str | None = None
+    rehearsal_triples: str | None = None  # labelled JSONL that stage 2 rehearses
+    anchor_triples: str | None = None  # labelled JSONL that the guard watches; none: no guard
     anchor_triples_size: int = 1000
     assistant_base_url: str | None = None  # a server; None: the assistant runs in this process
     assistant_model: str | None = None  # the server's name for it, or a folder or hub id; None: the policy's base model
@@ -156,6 +156,29 @@ def known_keys(command: str) -> dict[str, str]:
     return {field.name: str(field.type) for field in fields(TrainRecipe)} | _trainer_keys()
 
 
+def described_keys(command: str) -> list[tuple[str, str]]:
+    """This project's own keys of a command, each as `--key`, with default, type and comment as the source has them."""
+    name, *paths = CONFIGS.get(command, ("TrainRecipe", "recipe.py"))
+    found = [_described(*item) for item in _class_items(name, [PACKAGE / path for path in paths])]
+    if command not in CONFIGS:
+        found += [_described(*item) for item in _class_items("CooperConfig", [PACKAGE / "rl" / "config.py"])]
+    return found
+
+
+def _described(path: Path, item: ast.AnnAssign) -> tuple[str, str]:
+    lines = path.read_text().splitlines()[item.lineno - 2 : item.end_lineno]
+    above = [lines[0].strip().removeprefix("# ")] if lines[0].strip().startswith("# ") else []
+    comments = [line.partition("  # ")[2] for line in lines[1:] if "  # " in line] or above
+    default = item.value
+    if isinstance(default, ast.Call) and default.keywords:  # field(default_factory=...)
+        default = default.keywords[0].value
+        default = default.body if isinstance(default, ast.Lambda) else None
+    written = ast.unparse(default) if default else "None"
+    kind = ast.unparse(item.annotation).removesuffix(" | None")
+    shown = f"{'none' if written in ('None', repr('')) else written} ({kind})"
+    return f"--{ast.unparse(item.target)}", ". ".join([shown, *comments])
+
+
 @cache
 def _trainer_keys() -> dict[str, str]:
     def source(package: str, *parts: str) -> Path:
@@ -174,15 +197,18 @@ def _trainer_keys() -> dict[str, str]:
 
 def _class_fields(name: str, files: Sequence[Path]) -> Iterator[tuple[str, str]]:
     """(name, type) of the annotated fields of a dataclass, then of its bases, read from source."""
+    for _, item in _class_items(name, files):
+        yield ast.unparse(item.target), ast.unparse(item.annotation)
+
+
+def _class_items(name: str, files: Sequence[Path]) -> Iterator[tuple[Path, ast.AnnAssign]]:
     for path in files:
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.ClassDef) and node.name == name:
-                for item in node.body:
-                    if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
-                        yield item.target.id, ast.unparse(item.annotation)
+                yield from ((path, item) for item in node.body if isinstance(item, ast.AnnAssign))
                 for base in node.bases:
                     if isinstance(base, ast.Name) and base.id != name:
-                        yield from _class_fields(base.id, files)
+                        yield from _class_items(base.id, files)
                 return
 
 

@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from cooper_rl.recipe import CONFIGS, described_keys, known_keys
+
 ROOT = Path(__file__).parents[2]
+COMMANDS = ["train", "compare", "verify", "score", "collect", "annotate", "train-rm", "eval-rm", "eval"]
+COMMANDS += ["report", "monitor", "doctor"]
 QUICKSTART = str(ROOT / "recipes" / "quickstart.yaml")
 
 
@@ -23,11 +27,27 @@ def cooper(*arguments, stdin="", cwd=ROOT):
 def test_help_names_every_command():
     done, seconds = cooper("--help")
     assert done.returncode == 0
-    for command in ("train", "compare", "verify", "score", "train-rm", "report", "doctor"):
+    for command in COMMANDS:
         assert f"  {command} " in done.stdout
         help_text = cooper(command, "--help")[0].stdout
         assert "Example: " in help_text and f"cooper {command}" in help_text
     assert seconds < 5  # far above the second it should take: a guard against importing torch here
+
+
+@pytest.mark.parametrize("command", ["train", *CONFIGS])
+def test_help_names_every_key(command):
+    """With its default and what the source says of it; a train recipe may have TRL's fields besides."""
+    described = dict(described_keys(command))
+    known = {f"--{key}" for key in known_keys(command)}
+    assert described.keys() == known if command in CONFIGS else described.keys() < known
+    done, seconds = cooper(command, "--help")
+    assert all(f"  {key} " in done.stdout or f"  {key}\n" in done.stdout for key in described)
+    assert seconds < 5
+    if command == "eval":
+        assert described["--num_samples"] == "8 (int). of each problem"
+        assert described["--size"] == "none (int). problems of each benchmark, drawn with `dataset_seed`"
+    if command == "collect":
+        assert described["--models"].startswith("none (list[str]). NAME@http://HOST:PORT/v1")
 
 
 BAD = {

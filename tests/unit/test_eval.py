@@ -10,6 +10,7 @@ from cooper_rl.errors import BackendError, BadInputError, MissingFileError
 from cooper_rl.evaluation.benchmarks import evaluate_model, powers_of_two, table
 from cooper_rl.evaluation.config import EvalConfig
 from cooper_rl.evaluation.samples import interval, majority, paired_test, pass_at_k
+from cooper_rl.llm.in_process import TransformersGenerator
 from http_server import said
 
 
@@ -137,6 +138,27 @@ def test_two_models_are_compared_problem_by_problem(serve, problems, tmp_path):
         evaluate_model(fewer)
     with pytest.raises(MissingFileError, match="no evaluation in it"):
         evaluate_model(settings(problems, serve(adder(1)), tmp_path / "x", against=str(tmp_path / "nowhere")))
+
+
+def test_a_model_in_process_is_loaded_once(tmp_path, monkeypatch):
+    """For all benchmarks and the greedy completions; not at all where everything was sampled before."""
+    loaded, from_pretrained = [], TransformersGenerator.from_pretrained
+    monkeypatch.setattr(
+        TransformersGenerator, "from_pretrained", lambda name, size: loaded.append(name) or from_pretrained(name, size)
+    )
+    config = EvalConfig(
+        model="nano",
+        benchmarks=["reasoning_gym:chain_sum", "reasoning_gym:basic_arithmetic"],
+        output=str(tmp_path / "eval"),
+        size=3,
+        num_samples=2,
+        max_new_tokens=8,
+        greedy=True,
+        verifier_workers=1,
+    )
+    found = evaluate_model(config)
+    assert [row["samples"] for row in found["benchmarks"].values()] == [2, 2] and len(loaded) == 1
+    assert evaluate_model(config, resume=True) == found and len(loaded) == 1
 
 
 def test_who_judges_what():

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,12 +55,15 @@ def collect(
     config: CollectConfig,
     *,
     tasks: Sequence[Task] | None = None,
+    load: Callable[[str], Generator] | None = None,
     resume: bool = False,
     progress: Callable[..., object] | None = None,
 ) -> dict[str, dict[str, int]]:
     """Asks every model for the completions that are not in the output yet; returns counts of each model.
 
-    `tasks`: those of `tasks_of(config)`, where they are known already.
+    Args:
+        tasks: those of `tasks_of(config)`, where they are known already.
+        load: gives the back end of a model's name; by default it is loaded, if there is anything to ask.
 
     Raises:
         BadInputError: the output is there and `resume` is not set, or it was collected with other settings.
@@ -74,11 +78,12 @@ def collect(
     counts = {model: Counter(before=0, collected=0, failed=0) for model in config.models}
     for task in tasks:
         counts[task.model]["before"] += task.key in done
+    load = load or partial(load_generator, settings=config)
     output.parent.mkdir(parents=True, exist_ok=True)
     with output.open("a", encoding="utf-8") as file:
         for model in config.models:
             own = [task for task in waiting if task.model == model]
-            for task, generation in generations(config, model, own):
+            for task, generation in generations(config, model, own, load):
                 counts[model]["failed" if generation.text is None else "collected"] += 1
                 if generation.text is not None:
                     file.write(line_of(record(config, task, generation)))
@@ -102,7 +107,9 @@ def tasks_of(config: CollectConfig) -> list[Task]:
     return list({task.key: task for task in tasks}.values())
 
 
-def generations(config: CollectConfig, model: str, tasks: list[Task]) -> Iterable[tuple[Task, Generation]]:
+def generations(
+    config: CollectConfig, model: str, tasks: list[Task], load: Callable[[str], Generator]
+) -> Iterable[tuple[Task, Generation]]:
     """The tasks with what the model answered, as it comes."""
     if not tasks:
         return
@@ -115,9 +122,12 @@ def generations(config: CollectConfig, model: str, tasks: list[Task]) -> Iterabl
         yield from ((task, written_answer(task)) for task in tasks)
         return
     prompts = [conversation(task.problem.question, config.system_prompt) for task in tasks]
-    generator = load_generator(resolve_model(model, "policy"), config)
     for index, generation in asked(
-        generator, prompts, sampling(config), [task.seed for task in tasks], stop_after=config.stop_after_failures
+        load(resolve_model(model, "policy")),
+        prompts,
+        sampling(config),
+        [task.seed for task in tasks],
+        stop_after=config.stop_after_failures,
     ):
         yield tasks[index], generation
 

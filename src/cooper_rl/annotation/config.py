@@ -25,7 +25,7 @@ class CollectConfig(AskingConfig):
     # NAME@http://HOST:PORT/v1, vllm:NAME, folder, hub id, *.gguf, worked_solutions or written_answers
     models: list[str] = field(default_factory=list)
     dataset_names: list[str] = field(default_factory=list)  # as for `cooper train`
-    output: str = ""
+    output: str = ""  # the file of completions
     dataset_split: str = "train"
     dataset_size: int | None = None  # of each data set
     dataset_seed: int = 0
@@ -49,16 +49,16 @@ class CollectConfig(AskingConfig):
 class AnnotateConfig(AskingConfig):
     """Completions -> triples on which rule and judge agree."""
 
-    input_files: list[str] = field(default_factory=list)
+    input_files: list[str] = field(default_factory=list)  # what `collect` wrote
     output: str = ""  # the kept triples; beside it *.dropped.jsonl, *.votes.jsonl and *.statistics.json
-    verifier: str = "math"
-    verifier_workers: int = 2
+    verifier: str = "math"  # the rule
+    verifier_workers: int = 2  # processes
     judge: str | None = None  # as in `collect`; without one, the label of a record that has one, else the rule alone
     judge_max_new_tokens: int = 256
     deduplicate: float = (
         0.9  # share of common word 5-grams from which two completions of a problem are one; 0: keep all
     )
-    decontaminate_against: list[str] = field(default_factory=lambda: list(BENCHMARKS))
+    decontaminate_against: list[str] = field(default_factory=lambda: list(BENCHMARKS))  # by default all that `eval` has
     ngram: int = 13  # words that a question may not share with a benchmark's
 
     def __post_init__(self) -> None:

@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from cooper_rl.errors import BackendError, BadInputError, MissingFileError
 from cooper_rl.evaluation.config import EvalConfig
 from cooper_rl.evaluation.samples import interval, majority, paired_test, pass_at_k
 from cooper_rl.jsonl import line_of, records, write_atomically
+from cooper_rl.llm import Generator, load_generator
 from cooper_rl.records import Verdict
 from cooper_rl.verifiers import RuleVerifier
 
@@ -36,12 +38,13 @@ def evaluate_model(
     if folder.exists() and any(folder.iterdir()) and not resume:
         raise BadInputError(f"{folder}: it is there already; --resume goes on with it")
     others = read_results(Path(config.against)) if config.against else None
+    load = cache(partial(load_generator, settings=config))  # once for all benchmarks
     found: dict[str, Any] = {"model": config.model.partition("@")[0], "protocol": protocol(config), "benchmarks": {}}
     for benchmark in config.benchmarks:
-        scored = scored_samples(config, benchmark, folder, "samples", resume, progress)
+        scored = scored_samples(config, benchmark, folder, "samples", load, resume, progress)
         row = figures(scored, config)
         if config.greedy:
-            greedy = scored_samples(config, benchmark, folder, "greedy", resume, progress)
+            greedy = scored_samples(config, benchmark, folder, "greedy", load, resume, progress)
             row["greedy"] = figures(greedy, config)["avg"]
         if others:
             row["against"] = against(row, others, benchmark, config)
@@ -61,6 +64,7 @@ def scored_samples(
     benchmark: str,
     folder: Path,
     kind: str,
+    load: Callable[[str], Generator],
     resume: bool,
     progress: Callable[..., object] | None,
 ) -> list[dict[str, Any]]:
@@ -85,7 +89,7 @@ def scored_samples(
         **asking,
     )
     tasks = tasks_of(settings)
-    counts = collect(settings, tasks=tasks, resume=resume, progress=progress)
+    counts = collect(settings, tasks=tasks, load=load, resume=resume, progress=progress)
     failed = sum(count["failed"] for count in counts.values())
     if failed:
         raise BackendError(f"{path}: {failed} completions are missing, their requests failed; ask again with --resume")

@@ -16,17 +16,19 @@ class EvalConfig(AskingConfig):
     """A model on benchmarks. The defaults are the paper's protocol: mean of 8 at temperature 0.7, top-p 0.95."""
 
     model: str = ""  # as in `cooper collect`
-    benchmarks: list[str] = field(default_factory=lambda: list(BENCHMARKS))  # or any data set
+    benchmarks: list[str] = field(
+        default_factory=lambda: list(BENCHMARKS)
+    )  # or any data set; by default the paper's and aqua
     output: str = ""  # folder: samples, scored samples, results.json
-    split: str = "test"
+    split: str = "test"  # of each benchmark
     size: int | None = None  # problems of each benchmark, drawn with `dataset_seed`
     dataset_seed: int = 0
-    num_samples: int = 8
+    num_samples: int = 8  # of each problem
     temperature: float = 0.7
     top_p: float = 0.95
     max_new_tokens: int = 1024
     greedy: bool = False  # one more completion of each problem at temperature 0
-    system_prompt: str | None = SYSTEM_PROMPT
+    system_prompt: str | None = SYSTEM_PROMPT  # by default it asks for the answer in a box
     verifier: str | None = None  # by default `math`; `choice` for aqua, a task's own scorer for reasoning_gym:<task>
     verifier_workers: int = 2
     against: str | None = None  # the output folder of another model on the same problems

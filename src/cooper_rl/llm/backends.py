@@ -13,11 +13,11 @@ from cooper_rl.llm.server import OpenAIServer
 class BackendSettings:
     """How a back end is asked; the first four are for servers."""
 
-    concurrency: int = 16
-    timeout_seconds: float = 120.0
-    retries: int = 4
-    api_key_env: str = "OPENAI_API_KEY"
-    batch_size: int = 32
+    concurrency: int = 16  # requests at a time
+    timeout_seconds: float = 120.0  # of a request
+    retries: int = 4  # of a request, with longer and longer pauses
+    api_key_env: str = "OPENAI_API_KEY"  # the environment variable that holds the key
+    batch_size: int = 32  # of a model in this process
 
 
 def load_generator(name: str, settings: BackendSettings | None = None) -> Generator:
