@@ -116,6 +116,22 @@ def test_a_check_before_saving_is_of_the_whole_set(guarded):
     assert torch.equal(weights(updater), before)
 
 
+def test_a_lucky_check_is_not_what_all_later_ones_must_reach(guarded, monkeypatch, caplog):
+    """The best is that of a moving average; a guard that takes everything back says so, once."""
+    _, guard = guarded(guard_tolerance=0.05, guard_probe_tolerance=0.1)
+    figures = iter([(0.9, 0.9), (0.9, 1.0), *[(0.86, 0.8)] * 3, (0.8, 0.95), *[(0.9, 0.7)] * 6])
+    monkeypatch.setattr(guard, "_whole", lambda: (guard.right_N, Standing(*next(figures))))
+    guard.begin()
+    assert guard.check(whole=True)[0]["reward_model/rolled_back"] == 0
+    assert guard.best.probe_pass_rate == pytest.approx(0.92)  # 0.9 + 0.2 (1.0 - 0.9)
+    assert [guard.check(whole=True)[0]["reward_model/rolled_back"] for _ in range(2)] == [1, 1]  # 0.8 < 0.92 - 0.1
+    guard.best = guard.level = Standing(0.9, 0.9)
+    assert guard.check(whole=True)[0]["reward_model/rolled_back"] == 0  # as far as the tolerance goes
+    assert guard.level == Standing(pytest.approx(0.892), pytest.approx(0.88)) and guard.best == Standing(0.9, 0.9)
+    assert [guard.check(whole=True)[0]["reward_model/rolled_back"] for _ in range(7)] == [1] * 7
+    assert [record.levelname for record in caplog.records] == ["WARNING"] and "stands still" in caplog.text
+
+
 def test_the_state_of_a_checkpoint_goes_on(guarded):
     updater, guard = guarded()
     run(updater, guard, GOOD, 3, whole=True)

@@ -61,8 +61,8 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
     # Stage 2: the guard, where there are anchors to measure on.
     guard_steps: int = 10  # the whole anchor set and all probes every so many updates; 0: no guard
     guard_sample: int = 64  # of them at each update; a fall there calls for the whole set
-    guard_tolerance: float = 0.05  # how far below the best balanced accuracy so far is no fall
-    guard_probe_tolerance: float = 0.1  # and below the best pass rate
+    guard_tolerance: float = 0.05  # how far below the best level of balanced accuracy so far is no fall
+    guard_probe_tolerance: float = 0.1  # and below the best level of the pass rate
     guard_probes: int = 10  # questions that are probed, each with every known hack
 
     # The audit of fresh rollouts, and the alarm on the signature of hacking.

@@ -2,14 +2,18 @@
 
 No published system has this. Each update is tried on a small sample of the anchors and probes that moves on from step
 to step; a fall on it, or every `guard_steps` updates, calls for the whole set. A fall there beyond the tolerance from
-the best so far takes the reward model back, weights and optimiser, to the last state that passed on the whole set.
+the best level so far takes the reward model back, weights and optimiser, to the last state that passed on the whole
+set. The level is a moving average: the best of many single checks is luck, and a guard that asks for it takes back
+every update of a long run (docs/decisions/0004-the-best-so-far.md).
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,6 +22,10 @@ from cooper_rl.records import ContrastivePair, LabelledCompletion, Problem
 from cooper_rl.rl.config import CooperConfig
 from cooper_rl.rl.reward_update import RewardModelUpdater
 from cooper_rl.verifyrm.probes import probe_triples
+
+logger = logging.getLogger(__name__)
+SMOOTHING = 0.2  # what a check counts in the level: about the last five are in it
+STANDS_STILL = 5  # checks in a row that took updates back, after which the user is told
 
 
 @dataclass(frozen=True)
@@ -32,6 +40,13 @@ class Standing:
         return (
             self.anchor_accuracy < other.anchor_accuracy - config.guard_tolerance
             or self.probe_pass_rate < other.probe_pass_rate - config.guard_probe_tolerance
+        )
+
+    def towards(self, other: Standing, share: float) -> Standing:
+        """This standing moved by a share of the way to the other's figures."""
+        return Standing(
+            self.anchor_accuracy + share * (other.anchor_accuracy - self.anchor_accuracy),
+            self.probe_pass_rate + share * (other.probe_pass_rate - self.probe_pass_rate),
         )
 
     def best_of(self, other: Standing) -> Standing:
@@ -66,12 +81,13 @@ class Guard:
         self.label_N = torch.tensor([t.correct for t in self.triples])
         self.order = torch.randperm(len(self.triples), generator=torch.Generator().manual_seed(config.seed))
         self.tried: list[ContrastivePair] = []  # of the updates since the last whole set
-        self.updates = 0
-        self.best = Standing(0.0, 0.0)
+        self.updates = self.taken_back_in_a_row = 0
+        self.level = self.best = Standing(0.0, 0.0)
 
     def begin(self) -> None:
         """Measures the reward model as it is: the state that updates are taken back to."""
-        self._approve(*self._whole())
+        self.right_N, self.level = self._whole()
+        self.best, self.approved = self.level, self.updater.snapshot()
 
     def check(self, *, whole: bool = False) -> tuple[dict[str, float], list[ContrastivePair]]:
         """After an update, whose pairs are in `tried`: the metrics, and the pairs of the updates taken back, if any."""
@@ -88,8 +104,12 @@ class Guard:
                 self.updater.restore(self.approved)
                 metrics["reward_model/rolled_back"] = 1.0
                 taken_back = self.tried
+                self._count_taken_back()
             else:
-                self._approve(right_N, standing)
+                self.taken_back_in_a_row = 0
+                self.right_N, self.approved = right_N, self.updater.snapshot()
+                self.level = self.level.towards(standing, SMOOTHING)
+                self.best = self.level.best_of(self.best)
             self.tried = []
         metrics["time/guard_seconds"] = time.perf_counter() - started
         return metrics, taken_back
@@ -100,10 +120,14 @@ class Guard:
         right_N = self._right(rows)
         return right_N, self._standing(right_N, rows)
 
-    def _approve(self, right_N: Tensor, standing: Standing) -> None:
-        """Makes the state as it is the one that updates are taken back to."""
-        self.approved, self.right_N = self.updater.snapshot(), right_N
-        self.best = standing.best_of(self.best)
+    def _count_taken_back(self) -> None:
+        self.taken_back_in_a_row += 1
+        if self.taken_back_in_a_row == STANDS_STILL and self.accelerator.is_main_process:
+            logger.warning(
+                "the guard took the updates of the last %d checks back: the reward model stands still, as a frozen one"
+                " does; look at rolled_back/, or raise guard_tolerance or guard_probe_tolerance",
+                STANDS_STILL,
+            )
 
     def _sample_falls(self) -> bool:
         """Whether the sample of this update is judged worse than the approved state judged the same triples."""
@@ -133,16 +157,17 @@ class Guard:
         shares = torch.where(total > 0, right / total.clamp(min=1), 1.0).tolist()
         return Standing((shares[0] + shares[1]) / 2, shares[2])
 
-    def state(self) -> dict[str, float]:
+    def state(self) -> dict[str, Any]:
         """What a checkpoint keeps beside the reward model, which is an approved one there."""
         return {
             "updates": self.updates,
-            "best_anchor_accuracy": self.best.anchor_accuracy,
-            "best_probe_pass_rate": self.best.probe_pass_rate,
+            "taken_back_in_a_row": self.taken_back_in_a_row,
+            "level": asdict(self.level),
+            "best": asdict(self.best),
         }
 
-    def resume(self, state: dict[str, float]) -> None:
+    def resume(self, state: dict[str, Any]) -> None:
         """Goes on from a checkpoint whose reward model is loaded already."""
-        self.updates = int(state["updates"])
-        self.best = Standing(state["best_anchor_accuracy"], state["best_probe_pass_rate"])
         self.begin()
+        self.updates, self.taken_back_in_a_row = int(state["updates"]), int(state["taken_back_in_a_row"])
+        self.level, self.best = Standing(**state["level"]), Standing(**state["best"])
