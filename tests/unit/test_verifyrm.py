@@ -20,6 +20,7 @@ from cooper_rl.nano.writer import write_demonstration
 from cooper_rl.recipe import resolve_model
 from cooper_rl.verifyrm import VerifyRM, VerifyRMSettings
 from cooper_rl.verifyrm.config import RewardModelTrainConfig
+from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.template import encode, render
 from cooper_rl.verifyrm.train import split_by_question, train_reward_model
 from cooper_rl.verifyrm.triples import read_triples, score_stream
@@ -77,6 +78,12 @@ def test_a_long_question_does_not_push_out_the_reference_answer(nano_reward_mode
 def test_training_and_scoring_see_the_same_tokens(nano_reward_model, triples):
     scored = torch.sigmoid(nano_reward_model.logits(*triples)).detach()
     assert torch.allclose(scored, nano_reward_model.score(*triples), atol=1e-5)
+
+
+def test_no_triples_no_scores(nano_reward_model):
+    """A rank whose share is empty takes part all the same."""
+    assert nano_reward_model.score([], [], []).shape == (0,)
+    assert evaluate(nano_reward_model, [])["count"] == 0
 
 
 @pytest.mark.parametrize("architecture", ["llama", "qwen2"])

@@ -16,9 +16,7 @@ class EvalConfig(AskingConfig):
     """A model on benchmarks. The defaults are the paper's protocol: mean of 8 at temperature 0.7, top-p 0.95."""
 
     model: str = ""  # as in `cooper collect`
-    benchmarks: list[str] = field(
-        default_factory=lambda: list(BENCHMARKS)
-    )  # or any data set; by default the paper's and aqua
+    benchmarks: list[str] = field(default_factory=lambda: list(BENCHMARKS))  # the paper's and aqua, or any data set
     output: str = ""  # folder: samples, scored samples, results.json
     split: str = "test"  # of each benchmark
     size: int | None = None  # problems of each benchmark, drawn with `dataset_seed`

@@ -53,7 +53,7 @@ def encode(
         reference = reference_answer if with_reference else None
         texts.append(render(question, reference, completion))
         heads.append(render_prefix(question, reference))
-    ids_B_T: list[list[int]] = tokenizer(texts, split_special_tokens=True)["input_ids"]
+    ids_B_T: list[list[int]] = tokenizer(texts, split_special_tokens=True)["input_ids"] if texts else []
     for index, ids_T in enumerate(ids_B_T):
         if len(ids_T) > max_tokens:
             head_T = tokenizer(heads[index], split_special_tokens=True)["input_ids"][-(max_tokens // 2) :]
