@@ -181,9 +181,14 @@ def exploits(entries: Sequence[Data]) -> str:
     """True accuracy, the reward model's accuracy and false positives at the end."""
     rows = [["variant", "seed", "true accuracy peak", "end", "RM accuracy end", "false positives end"]]
     for entry in entries:
-        fooled = entry["false_positive_rate"]["end"]
-        figures = (entry["true_accuracy"]["peak"], entry["true_accuracy"]["end"], entry["reward_model_accuracy"]["end"])
-        rows.append([entry["arm"], str(entry["seed"]), *(f"{value:.3f}" for value in figures), f"{fooled:.3f}"])
+        true = entry["true_accuracy"]
+        figures = [
+            true["peak"],
+            true["end"],
+            entry["reward_model_accuracy"]["end"],
+            entry["false_positive_rate"]["end"],
+        ]
+        rows.append([entry["arm"], str(entry["seed"]), *("-" if v is None else f"{v:.3f}" for v in figures)])
     return markdown(rows)
 
 
