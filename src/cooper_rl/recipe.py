@@ -158,15 +158,16 @@ def known_keys(command: str) -> dict[str, str]:
 
 def described_keys(command: str) -> list[tuple[str, str]]:
     """This project's own keys of a command, each as `--key`, with default, type and comment as the source has them."""
-    name, *paths = CONFIGS.get(command, ("TrainRecipe", "recipe.py"))
-    found = [_described(*item) for item in _class_items(name, [PACKAGE / path for path in paths])]
-    if command not in CONFIGS:
-        found += [_described(*item) for item in _class_items("CooperConfig", [PACKAGE / "rl" / "config.py"])]
-    return found
+    of_training = [("TrainRecipe", "recipe.py"), ("CooperConfig", "rl/config.py")]
+    return [
+        _described(lines[item.lineno - 2 : item.end_lineno], item)
+        for name, *paths in ([CONFIGS[command]] if command in CONFIGS else of_training)
+        for lines, item in _class_items(name, [PACKAGE / path for path in paths])
+    ]
 
 
-def _described(path: Path, item: ast.AnnAssign) -> tuple[str, str]:
-    lines = path.read_text().splitlines()[item.lineno - 2 : item.end_lineno]
+def _described(lines: Sequence[str], item: ast.AnnAssign) -> tuple[str, str]:
+    """`lines`: the field's own and the one above it."""
     above = [lines[0].strip().removeprefix("# ")] if lines[0].strip().startswith("# ") else []
     comments = [line.partition("  # ")[2] for line in lines[1:] if "  # " in line] or above
     default = item.value
@@ -201,11 +202,14 @@ def _class_fields(name: str, files: Sequence[Path]) -> Iterator[tuple[str, str]]
         yield ast.unparse(item.target), ast.unparse(item.annotation)
 
 
-def _class_items(name: str, files: Sequence[Path]) -> Iterator[tuple[Path, ast.AnnAssign]]:
+def _class_items(name: str, files: Sequence[Path]) -> Iterator[tuple[list[str], ast.AnnAssign]]:
+    """The annotated fields of a dataclass, then of its bases, each with the lines of its file."""
     for path in files:
-        for node in ast.parse(path.read_text()).body:
+        text = path.read_text()
+        for node in ast.parse(text).body:
             if isinstance(node, ast.ClassDef) and node.name == name:
-                yield from ((path, item) for item in node.body if isinstance(item, ast.AnnAssign))
+                lines = text.splitlines()
+                yield from ((lines, item) for item in node.body if isinstance(item, ast.AnnAssign))
                 for base in node.bases:
                     if isinstance(base, ast.Name) and base.id != name:
                         yield from _class_items(base.id, files)
