@@ -57,6 +57,13 @@ EQUAL = [
     (r"1.5 + 5.5(-1)^n", r"\dfrac{3 + 11(-1)^n}{2}"),
     ("10!", "3628800"),
     (r"2 \arcsin \sqrt{a}", r"\arccos(1 - 2a)"),
+    # powers as Python writes them, bold text
+    ("x^2", "x**2"),
+    ("x^{-2}", "x ** -2"),
+    (r"(2-8x)^{3/2}", "(2 - 8*x)**(3/2)"),
+    (r"-\frac{X^9}{4} - 2X^8 + C", "-X**9/4 - 2*X**8 + C"),
+    ("x^2 + 1", "**x**2 + 1**"),
+    ("5 cm", "**5**cm"),
     # assignments, functions, equations
     ("x = 5", "5"),
     ("f(z)=z", "f(x)=x"),
@@ -128,6 +135,9 @@ EQUAL = [
 UNEQUAL = [
     ("1/3", "0.333"),  # an exact reference; the other way round it is right
     ("12.25", "12.3"),
+    # powers as Python writes them: two stars are not always bold text
+    ("2**3", "23"),
+    ("x**2", "x2"),
     ("18", "18.5"),
     ("0.5", "0.5%"),
     ("2 cm", "2 km"),
@@ -203,6 +213,8 @@ def test_equality_is_symmetric_but_for_rounding(reference, answer):
         ("Adding up.\n#### 1,234", "1,234"),
         ("The answer is 5 because 2 + 3 is 5.", "5"),
         ("**Final Answer:** 42", "42"),
+        ("**The answer is 42** apples", "42"),
+        ("The answer is 3*x**2 + 1.", "3*x**2 + 1"),
         ("The answer is 3. Wait, no. The answer is 4.", "4"),
         ("12", "12"),
         ("The answer is 18. I checked it: the answer is correct.", "18"),

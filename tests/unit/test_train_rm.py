@@ -217,11 +217,25 @@ def test_an_answer_alone_keeps_its_label():
     assert all("here" not in t.completion for t in more)
 
 
+def test_a_right_completion_stands_in_for_the_reference():
+    completions = [("2 + 2 = 4\n#### 4", True), ("four", True), ("5", False), ("4.0", True)]
+    triples = [LabelledCompletion("q", "4", text, correct) for text, correct in completions]
+    alone = [LabelledCompletion("other", "7", "7", True), LabelledCompletion("no right one", "8", "9", False)]
+    grown = augmented([*triples, *alone], forms=0.0, alone=0.0, wrong=0.0, references=1.0, seed=0)
+    more = grown[6:]
+    assert grown[:6] == [*triples, *alone] and [t.question for t in more] == ["q"] * len(more) and len(more) >= 2
+    right = {text for text, correct in completions if correct}
+    assert all(t.reference_answer in right - {t.completion} for t in more)
+    assert {(t.completion, t.correct) for t in more} <= set(completions)
+    assert ("5", False) in {(t.completion, t.correct) for t in more}
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"early_stopping_patience": 2}, "eval_steps"),
         ({"augment_wrong": 2.0}, "augment_wrong"),
+        ({"augment_references": -0.1}, "augment_references"),
     ],
 )
 def test_bad_settings(settings, message):

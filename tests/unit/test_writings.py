@@ -7,7 +7,7 @@ import pytest
 
 from cooper_rl.records import Verdict
 from cooper_rl.verifiers import RuleVerifier
-from cooper_rl.verifyrm.writings import changed, rewritten, stated
+from cooper_rl.verifyrm.writings import changed, rewritten, rounded, stated
 
 ANSWERS = [
     *(
@@ -80,6 +80,18 @@ def test_what_a_few_ways_write():
         ("-2, 2", r"\pm 2"),
         ("(-2, 3]", r"\{x | -2 <"),
         (r"-\frac{1}{2} < k \leq 3", r"\{k | -"),
+        (r"\frac{3\pi}{4}", "135^"),
+        (r"135^\circ", r"\frac{3"),
+        (r"\{-1, 4\}", r"\text{ or}"),
+        (r"2 \pm \sqrt{3}", r"2 - \sqrt"),
+        ("(2, -3)", "y = -3"),
+        ("[2, 5)", r"\in [2"),
+        ("f(z) = z^2", "f(x)"),
+        ("f(x) = x + 1", r"\text{ for all}"),
+        ("10^4", "10000"),
+        ("12.5", r"\text{ "),
+        ("(x+1)(x-2)", "x^{2}"),
+        ("x**3/3 - 2*x + C", "x^3"),
     ],
 )
 def test_ways_that_real_graders_meet(rule, answer, writing):
@@ -88,6 +100,18 @@ def test_ways_that_real_graders_meet(rule, answer, writing):
     assert any(writing in form for form in plain), forms
     wrong = [form for form in forms if rule.verify(answer, form) is not Verdict.CORRECT]
     assert len(wrong) <= len(forms) // 10, wrong
+
+
+@pytest.mark.parametrize(("answer", "near"), [(r"\frac{600}{7}", 85.714), (r"\sqrt{2} - 1", 0.414), ("3/8", 0.375)])
+def test_a_rounded_reference_accepts_the_exact_answer(rule, answer, near):
+    decimals = {rounded(answer, random.Random(seed)) for seed in range(20)}
+    assert len(decimals) > 1 and all(abs(float(decimal) - near) < 0.01 for decimal in decimals - {None})
+    assert all(rule.verify(decimal, answer) is Verdict.CORRECT for decimal in decimals - {None})
+
+
+@pytest.mark.parametrize("answer", ["12", "x + 1/3", "Monday", "(1, 2)", "", "10^{400}", "1, 2"])
+def test_what_has_no_decimal_near_it_is_not_rounded(answer):
+    assert rounded(answer, random.Random(0)) is None
 
 
 @pytest.mark.parametrize("answer", ["", "   ", "word " * 80, "∮" * 3, r"\frac{", "}{", "$$", "((((", "1" * 200])

@@ -50,6 +50,9 @@ _SPACES = re.compile(r"(?<!\\)\\[,;:! ]|~|\s+")
 _DELIMITERS = re.compile(r"\\[()\[\]]|\$+")
 _BARE_FRACTION = re.compile(r"\\frac\s*(?:\{([^{}]*)\}|([0-9a-zA-Z]))\s*(?:\{([^{}]*)\}|([0-9a-zA-Z]))")
 _BARE_ROOT = re.compile(r"\\sqrt\s+?([0-9a-zA-Z]|\\pi)|\\sqrt([0-9])")
+# Two stars between operands are a power, elsewhere the edge of bold text.
+_BOLD = re.compile(r"(?<![\w)}\]*])\*\*(?=\S)(.+?)\*\*(?![\d(*])")
+_POWER = re.compile(r"(?<=[\w)}\]])(?:\*\*| \*\* )(?=[-\w({\\])")
 _ELLIPSIS = re.compile(r"\.\d+ ?(?:\.\.+|\\l?dots) ?$")
 _TRAILING = " .,;:*\\"
 _LEADING = " ,;:*#"
@@ -62,7 +65,9 @@ def undress(text: str) -> str:
     text = _CIRCLED.sub(lambda found: f"{found.group()},", text[:MAX_CHARACTERS])
     text = unicodedata.normalize("NFKC", text.translate(_UNICODE)).translate(_UNICODE)
     text = "".join(c if c.isprintable() else " " for c in text).replace(OPEN, "").replace(CLOSE, "")
-    text = text.replace("\\!", "").replace("{,}", ",").replace("\\$", "").replace("\\%", "%").replace("**", "")
+    text = text.replace("\\!", "").replace("{,}", ",").replace("\\$", "").replace("\\%", "%")
+    if "**" in text:
+        text = _POWER.sub("^", _BOLD.sub(r"\1", text)).replace("**", "")
     text = re.sub(r"\^\s*\{\s*\\circ\s*\}|\^\s*\\circ|\^°", "°", text)
     text = _ORDINAL.sub(r"\1", text)
     text = _SUBSCRIPT.sub(r"_{\1}", text)

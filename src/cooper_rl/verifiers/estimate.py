@@ -52,7 +52,7 @@ def of_number(value: float) -> Estimate:
 @lru_cache(maxsize=8192)
 def of_text(text: str) -> Estimate | None:
     """The estimate of an undressed expression; None if it is not a plain one."""
-    text = text.replace("**", "^").replace("\\cdot", "*")
+    text = text.replace("\\cdot", "*")
     if len(text) > MAX_CHARACTERS or _AMBIGUOUS.search(text):
         return None
     try:

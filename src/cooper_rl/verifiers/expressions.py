@@ -51,7 +51,7 @@ def parsed(text: str) -> Any | None:
     """An undressed text as a sympy expression; None if it cannot be read, or is too large to be compared."""
     text = text.replace(OPEN, " ").replace(CLOSE, " ").replace("°", "*\\pi/180")
     text = _DECIMAL.sub(lambda d: f"\\frac{{{int(d.group(1) + d.group(2))}}}{{1{'0' * len(d.group(2))}}}", text)
-    text = _FUNCTION.sub(r"\\\1", text).replace("**", "^")
+    text = _FUNCTION.sub(r"\\\1", text)
     text = _ROOT.sub(r"\\sqrt{\1}", _BRACKET_EXPONENT.sub(r"^{\1}", _LONG_EXPONENT.sub(r"^{\1}", text)))
     text = _ARGUMENT.sub(r"\1(\2)", text)  # else \cot t \cdot x is the cotangent of t x
     if _UNREADABLE.search(text):

@@ -3,31 +3,43 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from cooper_rl.records import LabelledCompletion, Problem
 from cooper_rl.verifiers.answers import read
 from cooper_rl.verifyrm.perturb import perturb
 from cooper_rl.verifyrm.probes import PROBES, wrong_answer
-from cooper_rl.verifyrm.writings import rewritten
+from cooper_rl.verifyrm.writings import rewritten, rounded
 
 # The kinds of probes that are trained on; the other kinds stay unseen, to be measured.
 SPOILERS = ("empty", "blank", "cue_without_answer", "many_boxes", "hedge", "flattery", "cut_off", "wrong_alone")
 
 
 def augmented(
-    triples: Sequence[LabelledCompletion], *, forms: float, alone: float, wrong: float, seed: int
+    triples: Sequence[LabelledCompletion],
+    *,
+    forms: float,
+    alone: float,
+    wrong: float,
+    seed: int,
+    references: float = 0.0,
 ) -> list[LabelledCompletion]:
     """The triples and more of them.
 
     A share `forms` of them comes again with the reference answer in another form, a share `alone` with nothing but the
-    answer that the completion states (the labels stay), and a share `wrong` of the right ones spoilt.
+    answer that the completion states (the labels stay), and a share `wrong` of the right ones spoilt. Of all these a
+    share `references` comes again with another right completion of the problem as the reference: who grades has a
+    worked solution as often as a bare answer.
     """
     rng = random.Random(f"augment-{seed}")
     more = []
     for triple in triples:
-        other = rewritten(triple.reference_answer, rng) if rng.random() < forms else None
+        if rng.random() >= forms:
+            continue
+        other = (rounded(triple.reference_answer, rng) if rng.random() < 0.3 else None) or rewritten(
+            triple.reference_answer, rng
+        )
         if other is not None:
             more.append(replace(triple, reference_answer=other))
     for triple in triples:
@@ -38,7 +50,22 @@ def augmented(
         stated = read(triple.completion).stated if rng.random() < alone else None
         if stated and stated != triple.completion:
             more.append(replace(triple, completion=rng.choice((stated, f"\\boxed{{{stated}}}"))))
-    return [*triples, *more]
+    grown = [*triples, *more]
+    right: dict[tuple[str, str], list[str]] = {}
+    for triple in grown:
+        if triple.correct:
+            right.setdefault((triple.question, triple.reference_answer), []).append(triple.completion)
+    return [*grown, *_with_solutions_as_references(grown, right, references, rng)]
+
+
+def _with_solutions_as_references(
+    triples: Sequence[LabelledCompletion], right: dict[tuple[str, str], list[str]], share: float, rng: random.Random
+) -> Iterator[LabelledCompletion]:
+    for triple in triples:
+        solutions = right.get((triple.question, triple.reference_answer), []) if rng.random() < share else []
+        solution = rng.choice(solutions) if solutions else triple.completion
+        if solution != triple.completion:
+            yield replace(triple, reference_answer=solution)
 
 
 def spoilt(triple: LabelledCompletion, rng: random.Random) -> str | None:

@@ -54,6 +54,7 @@ def train_reward_model(
         forms=config.augment_forms,
         alone=config.augment_alone,
         wrong=config.augment_wrong,
+        references=config.augment_references,
         seed=config.seed,
     )
     torch.manual_seed(config.seed)

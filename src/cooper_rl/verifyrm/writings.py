@@ -1,7 +1,7 @@
 """The same answer as another would write it, and answers that look like it but are not: text in, text out.
 
-Nothing is worked out here. What is trained on is checked first: `cooper annotate` keeps a pair of reference and answer
-only where the rule verifier agrees with what this module set out to write.
+What is trained on is checked first: `cooper annotate` keeps a pair of reference and answer only where the rule verifier
+agrees with what this module set out to write.
 """
 
 from __future__ import annotations
@@ -11,10 +11,14 @@ import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
+import sympy
+
+from cooper_rl.verifiers import expressions
 from cooper_rl.verifiers.dress import CLOSE, OPEN, split_top, undress
 from cooper_rl.verifyrm.perturb import moved
 
 MAX_CHARACTERS = 160
+MAX_OPERATIONS, MAX_EXPONENT = 40, 8  # of an expression that is expanded or factored
 Way = Callable[[str, random.Random], str | None]  # an undressed answer -> another one; None where it does not apply
 
 _INTEGER = re.compile(r"-?\d+")
@@ -30,6 +34,8 @@ _DIGITS = re.compile(r"(?<![\d.])\d+(?:\.\d+)?")
 _SIGN = re.compile(r"(?<=[\w)}\]]) ?[-+] ?(?=[\w(\\{])")
 _INNER = re.compile(r"(?<=[(\[,;{&\\ ])(?:-?\d+/\d+|-?\\frac\{\d+\}\{\d+\}|-?\d*\.\d+)(?= ?(?:[,;)\]&]|\\[\\e]))")
 _ROOT = re.compile(r"(?<![\w.}/^])(\d{1,3}) ?\\sqrt\{(\d{1,4})\}")
+_FUNCTION_OF = re.compile(r"[A-Za-z] ?\((?P<letter>[a-z])\) ?=[^=<>]+")
+_POWER_OF_TEN = re.compile(r"10\^ ?\{? ?(?P<exponent>-?\d) ?\}?")
 _COMPARISON = re.compile(r"<=|>=|<|>|!=")
 _LETTER = re.compile(r"(?P<before>\(?)(?P<letter>[A-J])(?P<after>\)?)")
 _FAMILIES = tuple(
@@ -41,6 +47,22 @@ _FAMILIES = tuple(
         "mother father son daughter brother sister wife husband aunt uncle grandmother grandfather",
     )
 )
+_UNITS = (
+    "cm",
+    "m",
+    "km",
+    "inches",
+    "feet",
+    "kg",
+    "grams",
+    "hours",
+    "minutes",
+    "days",
+    "dollars",
+    "points",
+    "square units",
+)
+_NAMES = ("xyz", "abc", "pqr", "ABC", "mnk")
 _FUNCTIONS = {"\\sin": "\\cos", "\\cos": "\\sin", "\\sqrt": "", "\\pi": "e", "\\cup": "\\cap", "\\ln": "\\log"}
 
 
@@ -52,6 +74,19 @@ def rewritten(answer: str, rng: random.Random) -> str | None:
 def changed(answer: str, rng: random.Random) -> str | None:
     """An answer that looks like this one and most often is another; None where nothing can be changed."""
     return _written(answer, _DIFFERENT, rng, required=True)
+
+
+def rounded(answer: str, rng: random.Random) -> str | None:
+    """The decimal near a number that is none; None for anything else. As a reference it accepts the exact answer."""
+    plain = undress(answer)
+    expression = expressions.parsed(plain) if 0 < len(plain) <= MAX_CHARACTERS else None
+    if expression is None or expression.free_symbols or expression.count_ops() > MAX_OPERATIONS:
+        return None
+    value = expressions.value_at(expression, {})
+    digits = rng.choice((2, 2, 2, 3, 4))
+    if value is None or not value.is_real or not 0.05 < abs(value) < 10_000 or value == round(value, digits):
+        return None
+    return f"{float(value):.{digits}f}"
 
 
 def stated(answer: str, rng: random.Random) -> str:
@@ -74,7 +109,7 @@ def _written(answer: str, ways: Sequence[Way], rng: random.Random, *, required: 
         return None
     if found is not None and (required or rng.random() < 0.7):
         plain = found
-    if required and rng.random() < 0.3:  # a wrong answer comes in other writings as often as a right one
+    if required and rng.random() < 0.5:  # a wrong answer comes in other writings as often as a right one
         plain = next((t for way in rng.sample(_EQUIVALENT, 3) if (t := way(plain, rng)) is not None), plain)
     texts = [text for text in (_dressed(plain, rng) for _ in range(8)) if text != answer.strip()]
     return texts[0] if texts else None
@@ -107,7 +142,7 @@ def _dressed(plain: str, rng: random.Random) -> str:
         text = re.sub(r", ?", rng.choice((", ", ",\\ ", ",")), text)
     if rng.random() < 0.3:
         text = text.replace("{pmatrix}", "{bmatrix}")
-    if latex and rng.random() < 0.2 and re.fullmatch(r"[(\[].*[)\]]", text):
+    if latex and rng.random() < 0.2 and re.fullmatch(r"[(\[][^()\[\]]*[)\]]", text):
         text = f"\\left{text[:-1]}\\right{text[-1]}"
     text = text.strip()
     return f"${text}$" if latex and rng.random() < 0.3 else text
@@ -124,6 +159,8 @@ def _number(plain: str, rng: random.Random) -> str | None:
             if abs(value) > 999
             else [f"{value}.0", f"x = {value}", f"{2 * value}/2"]
         )
+    if found := _POWER_OF_TEN.fullmatch(plain):
+        return f"{Fraction(10) ** int(found['exponent'])}"
     if _DECIMAL.fullmatch(plain):
         ratio = Fraction(plain)
         return rng.choice((f"\\frac{{{ratio.numerator}}}{{{ratio.denominator}}}", f"{float(ratio * 100):g}%"))
@@ -142,6 +179,58 @@ def _number(plain: str, rng: random.Random) -> str | None:
 def _without_unit(plain: str, rng: random.Random) -> str | None:
     found = _UNIT.fullmatch(plain)
     return (found["number"] or found["angle"]) if found else None
+
+
+def _with_unit(plain: str, rng: random.Random) -> str | None:
+    if not any(known.fullmatch(plain) for known in (_INTEGER, _DECIMAL, _FRACTION)):
+        return None
+    return f"{plain} {OPEN}{rng.choice(_UNITS)}{CLOSE}"
+
+
+def _angle(plain: str, rng: random.Random) -> str | None:
+    """3\\pi/4 as 135°, and back."""
+    found = _UNIT.fullmatch(plain)
+    if found and found["angle"]:
+        return str(sympy.latex(sympy.pi * sympy.Rational(found["angle"]) / 180))
+    expression = expressions.parsed(plain) if "\\pi" in plain and not re.search(r"[=<>,]", plain) else None
+    degrees = expression * 180 / sympy.pi if expression is not None else None
+    return f"{degrees}°" if degrees is not None and degrees.is_Integer else None
+
+
+def _computed(plain: str, rng: random.Random) -> str | None:
+    """An expression multiplied out, factored, over one denominator or in the order of a computer algebra system."""
+    name, equals, value = plain.rpartition("=")
+    words = re.sub(r"\\[A-Za-z]+|sin|cos|tan|exp|log|sqrt", "", value)
+    if re.search(rf"[<>!,;{OPEN}]|\\(?:in|pm|begin|cup)", plain) or re.search(r"[A-Za-z]{3}", words):
+        return None
+    expression = expressions.parsed(value.strip())
+    if expression is None or expression.is_Rational or expression.count_ops() > MAX_OPERATIONS:
+        return None
+    if any(power.exp.is_number and abs(power.exp) > MAX_EXPONENT for power in expression.atoms(sympy.Pow)):
+        return None
+    way = rng.choice((sympy.expand, sympy.factor, sympy.together, sympy.sympify))
+    try:
+        text = sympy.latex(way(expression))
+    except Exception:  # computer algebra's boundary: what it cannot do has no other writing here
+        return None
+    same = text.replace(" ", "") == value.replace(" ", "")
+    return None if same else f"{name.strip()} = {text}" if equals else text
+
+
+def _other_argument(plain: str, rng: random.Random) -> str | None:
+    """f(z) = z as f(x) = x."""
+    if OPEN in plain or not (found := _FUNCTION_OF.fullmatch(plain)):
+        return None
+    free = [letter for letter in "xtnzyu" if letter not in plain]
+    new = rng.choice(free) if free else found["letter"]
+    return re.sub(
+        rf"\\[A-Za-z]+|{found['letter']}", lambda part: new if part.group() == found["letter"] else part.group(), plain
+    )
+
+
+def _for_all(plain: str, rng: random.Random) -> str | None:
+    found = _FUNCTION_OF.fullmatch(plain)
+    return f"{plain} {OPEN}for all{CLOSE} {found['letter']}" if found else None
 
 
 def _assigned(plain: str, rng: random.Random) -> str | None:
@@ -165,7 +254,8 @@ def _terms(plain: str, rng: random.Random) -> str | None:
         found = _LATEX_FRACTION.fullmatch(plain)
         inner = _terms(found[1], rng) if found else None
         return f"\\frac{{{inner}}}{{{found[2]}}}" if found and inner else None
-    signed = [part.strip() if part.strip()[0] in "+-" else f"+{part.strip()}" for part in parts]
+    parts = [part.replace("§", "").strip() for part in parts]  # within brackets the mark splits nothing
+    signed = [part if part[0] in "+-" else f"+{part}" for part in parts]
     rng.shuffle(signed)
     text = " ".join(f"{term[0]} {term[1:].strip()}" for term in signed)
     return text.removeprefix("+ ").replace("- ", "-", 1) if text[0] == "-" else text.removeprefix("+ ")
@@ -192,25 +282,35 @@ def _listed(plain: str, rng: random.Random) -> str | None:
     if not items or re.search(rf"{OPEN}|\||\d,\d{{3}}", plain):
         return None
     rng.shuffle(items)
-    if rng.random() < 0.25:
-        return f"{', '.join(items[:-1])} and {items[-1]}"
+    if rng.random() < 0.35:
+        word = rng.choice((" and ", f" {OPEN}and{CLOSE} ", f" {OPEN}or{CLOSE} "))
+        return f"{', '.join(items[:-1])}{word}{items[-1]}"
     text = rng.choice((", ", ",", "; ")).join(items)
     return f"\\{{{text}\\}}" if braces or rng.random() < 0.3 else text
 
 
 def _named(plain: str, rng: random.Random) -> str | None:
-    """Several answers, each with a name."""
-    items, _ = _items(plain)
-    text = re.sub(r"\\(?!pm)[A-Za-z]+", "", plain)
-    if not items or len(items) > 5 or re.search(r"[=<>()\[\]|]|\\pm|[A-Za-z]{3}", text):
+    """Several answers, each with a name; a point as the values of x and y."""
+    point = plain[0] == "(" and plain[-1] == ")" and not re.search(r"[()]", plain[1:-1])
+    items, braces = _items(plain[1:-1] if point else plain)
+    text = re.sub(r"\\(?!pm)[A-Za-z]+", "", plain[1:-1] if point else plain)
+    if not items or len(items) > 5 or re.search(r"[=<>()\[\]|]|\\pm|[A-Za-z]{3}|\d,\d{3}", text):
         return None
-    name = rng.choice("xyt")
-    return ", ".join(f"{name}_{number} = {item}" for number, item in enumerate(items, 1))
+    letters = rng.choice(_NAMES)
+    if braces or len(items) > len(letters) or (not point and rng.random() < 0.4):
+        name = rng.choice("xyt")
+        return ", ".join(f"{name}_{number} = {item}" for number, item in enumerate(items, 1))
+    if rng.random() < 0.5:
+        return f"({', '.join(letters[: len(items)])}) = ({', '.join(items)})"
+    return ", ".join(f"{letter} = {item}" for letter, item in zip(letters, items, strict=False))
 
 
 def _plus_minus(plain: str, rng: random.Random) -> str | None:
-    """a, -a as \\pm a."""
+    """a, -a as \\pm a, and back."""
     items, _ = _items(plain)
+    if plain.count("\\pm") == 1 and not items and not re.search(rf"[=<>()\[\]{OPEN}]", plain):
+        plus, minus = plain.replace("\\pm", "+").removeprefix("+").strip(), plain.replace("\\pm", "-")
+        return ", ".join(rng.sample((plus, minus), 2))
     positive = [item for item in items if item[0] != "-"]
     if not items or set(items) != {*positive, *(f"-{item}" for item in positive if item != "0")}:
         return None
@@ -233,6 +333,13 @@ def _rooted(plain: str, rng: random.Random) -> str | None:
     if not found:
         return None
     return f"{plain[: found.start()]}\\sqrt{{{int(found[1]) ** 2 * int(found[2])}}}{plain[found.end() :]}"
+
+
+def _member(plain: str, rng: random.Random) -> str | None:
+    """An interval as what x lies in."""
+    found = _INTERVAL.fullmatch(plain)
+    sure = found and (found["open"] == "[" or found["close"] == "]" or "\\infty" in plain)  # and no point
+    return f"{rng.choice('xakm')} \\in {plain}" if sure or ("\\cup" in plain and "\\in " not in plain) else None
 
 
 def _set_builder(plain: str, rng: random.Random) -> str | None:
@@ -344,8 +451,8 @@ def _other_word(plain: str, rng: random.Random) -> str | None:
 
 
 _EQUIVALENT: tuple[Way, ...] = (
-    *(_number, _inner_number, _rooted, _without_unit, _assigned, _terms, _slash, _listed, _named, _plus_minus),
-    *(_inequality, _set_builder),
+    *(_number, _inner_number, _rooted, _without_unit, _with_unit, _angle, _assigned, _terms, _computed, _slash),
+    *(_listed, _named, _plus_minus, _inequality, _set_builder, _member, _other_argument, _for_all),
 )
 _DIFFERENT: tuple[Way, ...] = (
     *(_moved_number, _moved_number, _other_sign, _other_relation, _other_list, _upside_down, _other_function),
