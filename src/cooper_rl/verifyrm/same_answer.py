@@ -1,0 +1,274 @@
+"""The ways to write the same answer; each takes an undressed one and gives another, None where it does not apply."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from fractions import Fraction
+
+import sympy
+
+from cooper_rl.verifiers import expressions
+from cooper_rl.verifiers.dress import CLOSE, OPEN, split_top
+
+MAX_OPERATIONS, MAX_EXPONENT = 40, 8  # of an expression that is expanded or factored
+Way = Callable[[str, random.Random], str | None]  # an undressed answer -> another one; None where it does not apply
+_INTEGER = re.compile(r"-?\d+")
+_DECIMAL = re.compile(r"-?\d*\.\d+")
+_FRACTION = re.compile(r"(?P<sign>-?) ?(?:(\d+) ?/ ?(\d+)|\\frac\{(\d+)\}\{(\d+)\})")
+LATEX_FRACTION = re.compile(r"\\frac\{([^{}]+)\}\{([^{}]+)\}")
+_UNIT = re.compile(rf"(?P<number>[-\d.,]+) ?{OPEN}[^{CLOSE}]*{CLOSE}|(?P<angle>[-\d.]+) ?°")
+_ASSIGNMENT = re.compile(r"[A-Za-z](?: ?\([a-z]\))? ?= ?(?P<value>[^=<>]+)")
+INTERVAL = re.compile(r"(?P<open>[(\[]) ?(?P<low>[^,()\[\]]+?) ?, ?(?P<high>[^,()\[\]]+?) ?(?P<close>[)\]])")
+_BETWEEN = re.compile(r"(?P<low>[^<>=]+?) ?(?P<left><=?) ?[a-z] ?(?P<right><=?) ?(?P<high>[^<>=]+)")
+_ONE_SIDED = re.compile(r"[a-z] ?(?P<sign><=|>=|<|>) ?(?P<bound>[^<>=,]+)")
+SIGN = re.compile(r"(?<=[\w)}\]]) ?[-+] ?(?=[\w(\\{])")
+_INNER = re.compile(r"(?<=[(\[,;{&\\ ])(?:-?\d+/\d+|-?\\frac\{\d+\}\{\d+\}|-?\d*\.\d+)(?= ?(?:[,;)\]&]|\\[\\e]))")
+_ROOT = re.compile(r"(?<![\w.}/^])(\d{1,3}) ?\\sqrt\{(\d{1,4})\}")
+_FUNCTION_OF = re.compile(r"[A-Za-z] ?\((?P<letter>[a-z])\) ?=[^=<>]+")
+_POWER_OF_TEN = re.compile(r"10\^ ?\{? ?(?P<exponent>-?\d) ?\}?")
+COMPARISON = re.compile(r"<=|>=|<|>|!=")
+_UNITS = (
+    "cm",
+    "m",
+    "km",
+    "inches",
+    "feet",
+    "kg",
+    "grams",
+    "hours",
+    "minutes",
+    "days",
+    "dollars",
+    "points",
+    "square units",
+)
+_NAMES = ("xyz", "abc", "pqr", "ABC", "mnk")
+
+
+def _number(plain: str, rng: random.Random) -> str | None:
+    if _INTEGER.fullmatch(plain):
+        value = int(plain)
+        return rng.choice(
+            [f"{value:,}"] * 2 + [f"{value}.0"]
+            if abs(value) > 999
+            else [f"{value}.0", f"x = {value}", f"{2 * value}/2"]
+        )
+    if found := _POWER_OF_TEN.fullmatch(plain):
+        return f"{Fraction(10) ** int(found['exponent'])}"
+    if _DECIMAL.fullmatch(plain):
+        ratio = Fraction(plain)
+        return rng.choice((f"\\frac{{{ratio.numerator}}}{{{ratio.denominator}}}", f"{float(ratio * 100):g}%"))
+    if not (found := _FRACTION.fullmatch(plain)):
+        return None
+    numerator, denominator = int(found[2] or found[4]), int(found[3] or found[5])
+    whole, rest = divmod(numerator, denominator) if denominator else (0, 0)
+    ways = [f"{numerator}/{denominator}", f"\\frac{{{numerator}}}{{{denominator}}}"]
+    if denominator and 10**12 % denominator == 0:  # the decimal ends
+        ways.append(f"{numerator / denominator:g}")
+    if whole and rest:
+        ways.append(f"{whole}\\frac{{{rest}}}{{{denominator}}}")
+    return found["sign"] + rng.choice([way for way in ways if way != plain])
+
+
+def _without_unit(plain: str, rng: random.Random) -> str | None:
+    found = _UNIT.fullmatch(plain)
+    return (found["number"] or found["angle"]) if found else None
+
+
+def _with_unit(plain: str, rng: random.Random) -> str | None:
+    if not any(known.fullmatch(plain) for known in (_INTEGER, _DECIMAL, _FRACTION)):
+        return None
+    return f"{plain} {OPEN}{rng.choice(_UNITS)}{CLOSE}"
+
+
+def _angle(plain: str, rng: random.Random) -> str | None:
+    """3\\pi/4 as 135°, and back."""
+    found = _UNIT.fullmatch(plain)
+    if found and found["angle"]:
+        return str(sympy.latex(sympy.pi * sympy.Rational(found["angle"]) / 180))
+    expression = expressions.parsed(plain) if "\\pi" in plain and not re.search(r"[=<>,]", plain) else None
+    degrees = expression * 180 / sympy.pi if expression is not None else None
+    return f"{degrees}°" if degrees is not None and degrees.is_Integer else None
+
+
+def _computed(plain: str, rng: random.Random) -> str | None:
+    """An expression multiplied out, factored, over one denominator or in the order of a computer algebra system."""
+    name, equals, value = plain.rpartition("=")
+    words = re.sub(r"\\[A-Za-z]+|sin|cos|tan|exp|log|sqrt", "", value)
+    if re.search(rf"[<>!,;{OPEN}]|\\(?:in|pm|begin|cup)", plain) or re.search(r"[A-Za-z]{3}", words):
+        return None
+    expression = expressions.parsed(value.strip())
+    if expression is None or expression.is_Rational or expression.count_ops() > MAX_OPERATIONS:
+        return None
+    if any(power.exp.is_number and abs(power.exp) > MAX_EXPONENT for power in expression.atoms(sympy.Pow)):
+        return None
+    way = rng.choice((sympy.expand, sympy.factor, sympy.together, sympy.sympify))
+    try:
+        text = sympy.latex(way(expression))
+    except Exception:  # computer algebra's boundary: what it cannot do has no other writing here
+        return None
+    same = text.replace(" ", "") == value.replace(" ", "")
+    return None if same else f"{name.strip()} = {text}" if equals else text
+
+
+def _other_argument(plain: str, rng: random.Random) -> str | None:
+    """f(z) = z as f(x) = x."""
+    if OPEN in plain or not (found := _FUNCTION_OF.fullmatch(plain)):
+        return None
+    free = [letter for letter in "xtnzyu" if letter not in plain]
+    new = rng.choice(free) if free else found["letter"]
+    return re.sub(
+        rf"\\[A-Za-z]+|{found['letter']}", lambda part: new if part.group() == found["letter"] else part.group(), plain
+    )
+
+
+def _for_all(plain: str, rng: random.Random) -> str | None:
+    found = _FUNCTION_OF.fullmatch(plain)
+    return f"{plain} {OPEN}for all{CLOSE} {found['letter']}" if found else None
+
+
+def _assigned(plain: str, rng: random.Random) -> str | None:
+    if found := _ASSIGNMENT.fullmatch(plain):
+        return found["value"].strip()
+    bare = re.sub(r"\\[A-Za-z]+", "", plain)
+    if re.search(rf"[=<>,{OPEN}]|[A-Za-z]{{3}}", bare) or "\\in" in plain or plain[0] in "([":
+        return None
+    letters = set(re.findall(r"[a-z]", bare))
+    if not letters and re.search(r"\d", plain):
+        return f"{rng.choice('xyakmn')} = {plain}"
+    return f"f({letters.pop()}) = {plain}" if len(letters) == 1 else None
+
+
+def _terms(plain: str, rng: random.Random) -> str | None:
+    """a + b - c as b - c + a, here or in a numerator."""
+    if re.search(r"[=<>,;]|\\pm|\\in|\\begin", plain):
+        return None
+    parts = [part for part in split_top(SIGN.sub(lambda sign: f"§{sign.group().strip()}", plain), "§") if part]
+    if len(parts) < 2:
+        found = LATEX_FRACTION.fullmatch(plain)
+        inner = _terms(found[1], rng) if found else None
+        return f"\\frac{{{inner}}}{{{found[2]}}}" if found and inner else None
+    parts = [part.replace("§", "").strip() for part in parts]  # within brackets the mark splits nothing
+    signed = [part if part[0] in "+-" else f"+{part}" for part in parts]
+    rng.shuffle(signed)
+    text = " ".join(f"{term[0]} {term[1:].strip()}" for term in signed)
+    return text.removeprefix("+ ").replace("- ", "-", 1) if text[0] == "-" else text.removeprefix("+ ")
+
+
+def _slash(plain: str, rng: random.Random) -> str | None:
+    """A fraction at the front, on one line."""
+    if not (found := LATEX_FRACTION.match(plain)):
+        return None
+    sides = [side if re.fullmatch(r"\w+|\\pi", side) else f"({side})" for side in found.groups()]
+    return "/".join(sides) + plain[found.end() :]
+
+
+def items_of(plain: str) -> tuple[list[str], bool]:
+    """Several answers in one, and whether braces stand around them; none where it is one answer."""
+    braces = plain.startswith("\\{") and plain.endswith("\\}")
+    items = [item.strip() for item in split_top(plain[2:-2] if braces else plain, "[,;]")]
+    return (items if len(items) > 1 and all(items) else []), braces
+
+
+def _listed(plain: str, rng: random.Random) -> str | None:
+    """Several answers in another order, with other separators."""
+    items, braces = items_of(plain)
+    if not items or re.search(rf"{OPEN}|\||\d,\d{{3}}", plain):
+        return None
+    rng.shuffle(items)
+    if rng.random() < 0.35:
+        word = rng.choice((" and ", f" {OPEN}and{CLOSE} ", f" {OPEN}or{CLOSE} "))
+        return f"{', '.join(items[:-1])}{word}{items[-1]}"
+    text = rng.choice((", ", ",", "; ")).join(items)
+    return f"\\{{{text}\\}}" if braces or rng.random() < 0.3 else text
+
+
+def _named(plain: str, rng: random.Random) -> str | None:
+    """Several answers, each with a name; a point as the values of x and y."""
+    point = plain[0] == "(" and plain[-1] == ")" and not re.search(r"[()]", plain[1:-1])
+    items, braces = items_of(plain[1:-1] if point else plain)
+    text = re.sub(r"\\(?!pm)[A-Za-z]+", "", plain[1:-1] if point else plain)
+    if not items or len(items) > 5 or re.search(r"[=<>()\[\]|]|\\pm|[A-Za-z]{3}|\d,\d{3}", text):
+        return None
+    letters = rng.choice(_NAMES)
+    if braces or len(items) > len(letters) or (not point and rng.random() < 0.4):
+        name = rng.choice("xyt")
+        return ", ".join(f"{name}_{number} = {item}" for number, item in enumerate(items, 1))
+    if rng.random() < 0.5:
+        return f"({', '.join(letters[: len(items)])}) = ({', '.join(items)})"
+    return ", ".join(f"{letter} = {item}" for letter, item in zip(letters, items, strict=False))
+
+
+def _plus_minus(plain: str, rng: random.Random) -> str | None:
+    """a, -a as \\pm a, and back."""
+    items, _ = items_of(plain)
+    if plain.count("\\pm") == 1 and not items and not re.search(rf"[=<>()\[\]{OPEN}]", plain):
+        plus, minus = plain.replace("\\pm", "+").removeprefix("+").strip(), plain.replace("\\pm", "-")
+        return ", ".join(rng.sample((plus, minus), 2))
+    positive = [item for item in items if item[0] != "-"]
+    if not items or set(items) != {*positive, *(f"-{item}" for item in positive if item != "0")}:
+        return None
+    return ", ".join(item if item == "0" else f"\\pm {item}" for item in positive) if positive != ["0"] else None
+
+
+def _inner_number(plain: str, rng: random.Random) -> str | None:
+    """A fraction or decimal within a list, a point, an interval or a matrix in its other writing."""
+    found = list(_INNER.finditer(plain))
+    if not found:
+        return None
+    one = rng.choice(found)
+    other = _number(one.group(), rng)
+    return plain[: one.start()] + other + plain[one.end() :] if other and "%" not in other else None
+
+
+def _rooted(plain: str, rng: random.Random) -> str | None:
+    """a\\sqrt{b} as \\sqrt{a^2 b}."""
+    found = _ROOT.search(plain)
+    if not found:
+        return None
+    return f"{plain[: found.start()]}\\sqrt{{{int(found[1]) ** 2 * int(found[2])}}}{plain[found.end() :]}"
+
+
+def _member(plain: str, rng: random.Random) -> str | None:
+    """An interval as what x lies in."""
+    found = INTERVAL.fullmatch(plain)
+    sure = found and (found["open"] == "[" or found["close"] == "]" or "\\infty" in plain)  # and no point
+    return f"{rng.choice('xakm')} \\in {plain}" if sure or ("\\cup" in plain and "\\in " not in plain) else None
+
+
+def _set_builder(plain: str, rng: random.Random) -> str | None:
+    """An interval or inequality as the set of what lies in it."""
+    inequality = _inequality(plain, rng) if plain[0] in "([" else plain
+    if not inequality or inequality[0] in "([{\\" or not (found := re.search(r"(?<![\\A-Za-z])[a-z]", inequality)):
+        return None
+    return f"\\{{{found[0]} | {inequality}\\}}" if COMPARISON.search(inequality) and "," not in inequality else None
+
+
+def _inequality(plain: str, rng: random.Random) -> str | None:
+    """An interval as an inequality, an inequality as an interval."""
+    if found := INTERVAL.fullmatch(plain):
+        low, high = found["low"], found["high"]
+        if "[" not in found["open"] and "]" not in found["close"] and "\\infty" not in plain:
+            return None  # perhaps a point
+        less = ["<=" if found["open"] == "[" else "<", "<=" if found["close"] == "]" else "<"]
+        if "\\infty" in low:
+            return None if "\\infty" in high else f"x {less[1]} {high}"
+        return f"x {less[0].replace('<', '>')} {low}" if "\\infty" in high else f"{low} {less[0]} x {less[1]} {high}"
+    if found := _BETWEEN.fullmatch(plain):
+        return _interval(found["left"], found["low"], found["high"], found["right"])
+    if found := _ONE_SIDED.fullmatch(plain):
+        sign, bound = found["sign"], found["bound"].strip()
+        return _interval("<", "-\\infty", bound, sign) if sign[0] == "<" else _interval(sign, bound, "\\infty", "<")
+    return None
+
+
+def _interval(left: str, low: str, high: str, right: str) -> str:
+    return f"{'[' if '=' in left else '('}{low}, {high}{']' if '=' in right else ')'}"
+
+
+SAME: tuple[Way, ...] = (
+    *(_number, _inner_number, _rooted, _without_unit, _with_unit, _angle, _assigned, _terms, _computed, _slash),
+    *(_listed, _named, _plus_minus, _inequality, _set_builder, _member, _other_argument, _for_all),
+)
