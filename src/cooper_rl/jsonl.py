@@ -96,7 +96,7 @@ def written_before(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def whole_records(path: Path) -> list[dict[str, Any]]:
     """The records of a file that may still be written to, or that a kill cut off; none where there is no file."""
     found = []
-    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+    for line in path.read_text(encoding="utf-8").split("\n") if path.is_file() else ():
         try:
             found.append(json.loads(line))
         except json.JSONDecodeError:

@@ -66,6 +66,7 @@ def main():
         pairs_per_prompt=4,
         label_pairs=True,
         rehearsal_per_step=7,
+        replay_per_step=6,
         guard_steps=2,
         guard_sample=5,
         guard_probes=1,

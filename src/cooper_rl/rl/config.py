@@ -56,6 +56,7 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
     reward_model_max_grad_norm: float = 1.0
     reward_model_pairs_per_pass: int = 0  # through the reward model at a time, to save memory; 0: all of a step
     rehearsal_per_step: int = 0  # labelled triples in each step, so that the score's threshold does not drift
+    replay_per_step: int = 0  # this run's own rollouts with the rule's label in each step, half of them right
     label_pairs: bool = False  # cross-entropy on the pairs' own labels beside the contrastive loss
 
     # Stage 2: the guard, where there are anchors to measure on.
@@ -127,6 +128,7 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
         for name in (
             "reward_model_pairs_per_pass",
             "rehearsal_per_step",
+            "replay_per_step",
             "heldout_steps",
             "guard_steps",
             "guard_sample",

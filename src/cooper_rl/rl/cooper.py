@@ -83,8 +83,12 @@ def reward_model_stage(
     own = build_pairs(rollouts, worked_solutions, config, trainer.verifier, trainer.rewrite, seed, share=(rank, ranks))
     paired = time.perf_counter()
     count = min(config.rehearsal_per_step, len(trainer.rehearsal))
-    rehearsal = random.Random(seed).sample(trainer.rehearsal, count)[rank::ranks]
-    metrics = trainer.reward_model_updater.step(own.pairs, rehearsal)
+    labelled = random.Random(seed).sample(trainer.rehearsal, count)
+    if config.replay_per_step:
+        rng = random.Random(f"replay-{seed}")
+        trainer.replay.add(rollouts, rng)
+        labelled += trainer.replay.draw(config.replay_per_step, rng)
+    metrics = trainer.reward_model_updater.step(own.pairs, labelled[rank::ranks])
     updated = time.perf_counter()
     result = PairResult.together(gather_object([own]))
     if trainer.accelerator.is_main_process:

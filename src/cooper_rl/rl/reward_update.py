@@ -49,20 +49,21 @@ class RewardModelUpdater:
             num_training_steps=num_training_steps,
         )
 
-    def step(self, pairs: Sequence[ContrastivePair], rehearsal: Sequence[LabelledCompletion] = ()) -> dict[str, float]:
+    def step(self, pairs: Sequence[ContrastivePair], labelled: Sequence[LabelledCompletion] = ()) -> dict[str, float]:
         """One update; without a valid pair on any rank nothing moves. Returns `reward_model/*` metrics.
 
         The contrastive loss only sees differences of z: the threshold between right and wrong may drift, and an exploit
-        that scores 0.9 beside right answers at 0.99 is hardly pushed. Labelled triples in `rehearsal` and, with
-        `label_pairs`, the pairs' own labels add their binary cross-entropy to the loss. (Ours, not the paper's.)
+        that scores 0.9 beside right answers at 0.99 is hardly pushed. The `labelled` triples, rehearsed and
+        replayed, and with `label_pairs` the pairs' own labels add their binary cross-entropy to the loss. (Ours, not the
+        paper's.)
         """
-        sizes = torch.tensor([float(len(pairs)), float(len(rehearsal))], device=self.accelerator.device)
-        pair_count, rehearsal_count = self.accelerator.reduce(sizes, "sum").tolist()
+        sizes = torch.tensor([float(len(pairs)), float(len(labelled))], device=self.accelerator.device)
+        pair_count, labelled_count = self.accelerator.reduce(sizes, "sum").tolist()
         if not pair_count:
             return {}
         metrics = dict.fromkeys(FIGURES, 0.0)
-        for some_pairs, some_rehearsal in self._passes(pairs, rehearsal):
-            loss, figures = self._loss(some_pairs, some_rehearsal, pair_count, rehearsal_count)
+        for some_pairs, some_labelled in self._passes(pairs, labelled):
+            loss, figures = self._loss(some_pairs, some_labelled, pair_count, labelled_count)
             loss.backward()
             metrics = {name: value + figures.get(name, 0.0) for name, value in metrics.items()}
         if self.accelerator.num_processes > 1:
@@ -83,34 +84,34 @@ class RewardModelUpdater:
         return {f"reward_model/{name}": value for name, value in logged.items()}
 
     def _passes(
-        self, pairs: Sequence[ContrastivePair], rehearsal: Sequence[LabelledCompletion]
+        self, pairs: Sequence[ContrastivePair], labelled: Sequence[LabelledCompletion]
     ) -> Iterator[tuple[Sequence[ContrastivePair], Sequence[LabelledCompletion]]]:
         """This rank's part of the step in shares that go through the reward model together; gradients add up."""
         size = self.config.reward_model_pairs_per_pass
-        count = max(-(-len(pairs) // size), -(-len(rehearsal) // (2 * size))) if size else 1
-        for index in range(count if pairs or rehearsal else 0):
+        count = max(-(-len(pairs) // size), -(-len(labelled) // (2 * size))) if size else 1
+        for index in range(count if pairs or labelled else 0):
             some = slice(index * len(pairs) // count, (index + 1) * len(pairs) // count)
-            others = slice(index * len(rehearsal) // count, (index + 1) * len(rehearsal) // count)
-            yield pairs[some], rehearsal[others]
+            others = slice(index * len(labelled) // count, (index + 1) * len(labelled) // count)
+            yield pairs[some], labelled[others]
 
     def _loss(
         self,
         pairs: Sequence[ContrastivePair],
-        rehearsal: Sequence[LabelledCompletion],
+        labelled: Sequence[LabelledCompletion],
         pair_count: float,
-        rehearsal_count: float,
+        labelled_count: float,
     ) -> tuple[torch.Tensor, dict[str, float]]:
         """The share of these in the loss and its figures, from one forward pass; dropout off, so that z is the score's
         z. The counts are those of the whole step."""
         triples = [(p.question, p.reference_answer, p.positive) for p in pairs]
         triples += [(p.question, p.reference_answer, p.negative) for p in pairs]
-        triples += [(t.question, t.reference_answer, t.completion) for t in rehearsal]
+        triples += [(t.question, t.reference_answer, t.completion) for t in labelled]
         self.reward_model.model.eval()
         # a positive that several pairs share is scored once
         place = {triple: index for index, triple in enumerate(dict.fromkeys(triples))}
         distinct_logits = self.reward_model.logits(*map(list, zip(*place, strict=True)))
         logits = distinct_logits.index_select(0, torch.tensor([place[t] for t in triples]))
-        positive_N, negative_N, rehearsal_B = logits.split([len(pairs), len(pairs), len(rehearsal)])
+        positive_N, negative_N, labelled_B = logits.split([len(pairs), len(pairs), len(labelled)])
         loss = logits.sum() * 0.0
         metrics: dict[str, float] = {}
         if pairs:
@@ -119,17 +120,16 @@ class RewardModelUpdater:
             weight = len(pairs) / pair_count
             loss = loss + contrastive * weight
             metrics = {name: value * weight for name, value in figures.items()}
-        labels = [float(t.correct) for t in rehearsal]
-        labelled_B = rehearsal_B
+        labels = [float(t.correct) for t in labelled]
+        with_label_B = labelled_B
         if self.config.label_pairs:
             labels = [1.0] * len(pairs) + [0.0] * len(pairs) + labels
-            labelled_B = logits
+            with_label_B = logits
         if labels:
-            bce, labelled = bce_loss(labelled_B, torch.tensor(labels, device=logits.device))
-            labelled_count = rehearsal_count + (2 * pair_count if self.config.label_pairs else 0)
-            weight = len(labels) / labelled_count
+            bce, figures = bce_loss(with_label_B, torch.tensor(labels, device=logits.device))
+            weight = len(labels) / (labelled_count + (2 * pair_count if self.config.label_pairs else 0))
             loss = loss + bce * weight
-            metrics["label_loss"] = labelled["loss"] * weight
+            metrics["label_loss"] = figures["loss"] * weight
         return loss, metrics
 
     def snapshot(self) -> dict[str, torch.Tensor]:

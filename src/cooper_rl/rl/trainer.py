@@ -27,6 +27,7 @@ from cooper_rl.rl.config import CooperConfig
 from cooper_rl.rl.cooper import begin_rewrites
 from cooper_rl.rl.guard import Guard
 from cooper_rl.rl.heldout import HeldOut
+from cooper_rl.rl.replay import Replay
 from cooper_rl.rl.reward import CooperReward
 from cooper_rl.rl.reward_update import RewardModelUpdater
 from cooper_rl.verifiers import RuleVerifier
@@ -91,6 +92,7 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
         if args.arm == "cooper":
             assert self.reward_model is not None
             self.reward_model_updater = RewardModelUpdater(self.reward_model, args, self.accelerator)
+            self.replay = Replay(args.positive_label_noise, args.seed)
             if anchors and args.guard_steps:
                 self.guard = Guard(self.reward_model_updater, args, anchors)
             if args.asks_assistant:
@@ -139,6 +141,7 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
         try:
             if self.accelerator.is_main_process and self.args.arm == "cooper":
                 self.reward_model_updater.save(folder / "reward_model")
+                self.replay.save(folder / "reward_model")
                 if self.guard:
                     write_atomically(folder / "reward_model" / "guard.json", json.dumps(self.guard.state()) + "\n")
             super()._save_checkpoint(model, trial)
@@ -157,6 +160,7 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
         if checkpoint is not None and self.args.arm == "cooper":
             folder = Path(checkpoint) / "reward_model"
             self.reward_model_updater.load(folder)
+            self.replay.load(folder)
             if self.guard and (folder / "guard.json").is_file():
                 self.guard.resume(json.loads((folder / "guard.json").read_text()))
             elif self.guard:  # the run had none so far
