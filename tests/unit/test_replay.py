@@ -1,4 +1,4 @@
-"""Labelled rollouts that stage 2 learns from again: what is kept, what is drawn, and that a resumed run has the same."""
+"""Labelled rollouts that stage 2 learns from again: what is kept and drawn, and that a resumed run has the same."""
 
 import random
 

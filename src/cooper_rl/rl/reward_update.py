@@ -53,9 +53,8 @@ class RewardModelUpdater:
         """One update; without a valid pair on any rank nothing moves. Returns `reward_model/*` metrics.
 
         The contrastive loss only sees differences of z: the threshold between right and wrong may drift, and an exploit
-        that scores 0.9 beside right answers at 0.99 is hardly pushed. The `labelled` triples, rehearsed and
-        replayed, and with `label_pairs` the pairs' own labels add their binary cross-entropy to the loss. (Ours, not the
-        paper's.)
+        that scores 0.9 beside right answers at 0.99 is hardly pushed. The `labelled` triples, rehearsed and replayed,
+        and with `label_pairs` the pairs' own labels, add their binary cross-entropy. (Ours, not the paper's.)
         """
         sizes = torch.tensor([float(len(pairs)), float(len(labelled))], device=self.accelerator.device)
         pair_count, labelled_count = self.accelerator.reduce(sizes, "sum").tolist()

@@ -13,7 +13,17 @@ from cooper_rl.verifyrm.probes import PROBES, wrong_answer
 from cooper_rl.verifyrm.writings import rewritten, rounded
 
 # The kinds of probes that are trained on; the other kinds stay unseen, to be measured.
-SPOILERS = ("empty", "blank", "cue_without_answer", "many_boxes", "hedge", "flattery", "cut_off", "wrong_alone")
+SPOILERS = (
+    "empty",
+    "blank",
+    "cue_without_answer",
+    "many_boxes",
+    "hedge",
+    "flattery",
+    "cut_off",
+    "wrong_alone",
+    "template_break",
+)
 
 
 def augmented(
