@@ -28,7 +28,7 @@ def rollouts(*texts):
 
 
 def filled(*texts, noise=0.0):
-    kept = Replay(noise, seed=0)
+    kept = Replay(noise)
     kept.add(rollouts(*texts), random.Random(0))
     return kept
 
@@ -66,7 +66,7 @@ def test_a_resumed_run_keeps_and_draws_the_same(tmp_path, monkeypatch):
     monkeypatch.setattr(replay, "CAPACITY", 5)
     straight = filled(*(f"wrong {i}" for i in range(9)), "right 1\nin two lines\u2028")
     straight.save(tmp_path)
-    resumed = Replay(0.0, seed=0)
+    resumed = Replay(0.0)
     resumed.load(tmp_path)
     for one in (straight, resumed):
         one.add(rollouts(*(f"wrong {i}" for i in range(9, 30))), random.Random(3))
@@ -75,7 +75,7 @@ def test_a_resumed_run_keeps_and_draws_the_same(tmp_path, monkeypatch):
 
 
 def test_a_checkpoint_of_a_run_without_one_leaves_it_empty(tmp_path):
-    kept = Replay(0.0, seed=0)
+    kept = Replay(0.0)
     kept.load(tmp_path)
     assert kept.draw(4, random.Random(0)) == []
 
@@ -84,6 +84,6 @@ def test_a_checkpoint_of_a_run_without_one_leaves_it_empty(tmp_path):
 def test_any_text_survives_a_checkpoint(tmp_path, text):
     kept = filled(f"wrong {text}")
     kept.save(tmp_path)
-    again = Replay(0.0, seed=0)
+    again = Replay(0.0)
     again.load(tmp_path)
     assert again.kept == kept.kept

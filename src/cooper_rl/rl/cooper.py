@@ -84,7 +84,7 @@ def reward_model_stage(
     paired = time.perf_counter()
     count = min(config.rehearsal_per_step, len(trainer.rehearsal))
     labelled = random.Random(seed).sample(trainer.rehearsal, count)
-    if config.replay_per_step:
+    if trainer.replay:
         rng = random.Random(f"replay-{seed}")
         trainer.replay.add(rollouts, rng)
         labelled += trainer.replay.draw(config.replay_per_step, rng)

@@ -26,11 +26,10 @@ class Replay:
 
     Args:
         label_noise: share of the right ones that are another completion of the step (`positive_label_noise`).
-        seed: of what is kept once more than CAPACITY have come.
     """
 
-    def __init__(self, label_noise: float, seed: int) -> None:
-        self.label_noise, self.seed = label_noise, seed
+    def __init__(self, label_noise: float) -> None:
+        self.label_noise = label_noise
         self.kept: dict[bool, list[LabelledCompletion]] = {True: [], False: []}
         self.seen = {True: 0, False: 0}
 
@@ -41,12 +40,7 @@ class Replay:
             self.seen[triple.correct] += 1
             if len(kept) < CAPACITY:
                 kept.append(triple)
-                continue
-            # reservoir sampling; the draw depends on the count alone, so that a resumed run keeps the same
-            place = random.Random(f"{self.seed}-{triple.correct}-{self.seen[triple.correct]}").randrange(
-                self.seen[triple.correct]
-            )
-            if place < CAPACITY:
+            elif (place := rng.randrange(self.seen[triple.correct])) < CAPACITY:  # reservoir sampling
                 kept[place] = triple
 
     def draw(self, count: int, rng: random.Random) -> list[LabelledCompletion]:
@@ -61,7 +55,7 @@ class Replay:
         write_atomically(folder / FILE, first + "".join(lines))
 
     def load(self, folder: Path) -> None:
-        """From a checkpoint; one of a run that kept none leaves it empty."""
+        """From a checkpoint; one of a run that had no replay leaves it empty."""
         if not (folder / FILE).is_file():
             return
         first, *records = whole_records(folder / FILE)

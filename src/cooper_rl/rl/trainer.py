@@ -83,6 +83,7 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
         self.add_callback(CooperCallback(self))
         self.rewrite: Assistant | None = None
         self.guard: Guard | None = None
+        self.replay: Replay | None = None
         self.alarm = HackingAlarm()
         self.alarmed = False
         self.signalled = False  # SIGTERM came
@@ -92,7 +93,8 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
         if args.arm == "cooper":
             assert self.reward_model is not None
             self.reward_model_updater = RewardModelUpdater(self.reward_model, args, self.accelerator)
-            self.replay = Replay(args.positive_label_noise, args.seed)
+            if args.replay_per_step:
+                self.replay = Replay(args.positive_label_noise)
             if anchors and args.guard_steps:
                 self.guard = Guard(self.reward_model_updater, args, anchors)
             if args.asks_assistant:
@@ -141,7 +143,8 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
         try:
             if self.accelerator.is_main_process and self.args.arm == "cooper":
                 self.reward_model_updater.save(folder / "reward_model")
-                self.replay.save(folder / "reward_model")
+                if self.replay:
+                    self.replay.save(folder / "reward_model")
                 if self.guard:
                     write_atomically(folder / "reward_model" / "guard.json", json.dumps(self.guard.state()) + "\n")
             super()._save_checkpoint(model, trial)
@@ -160,7 +163,8 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
         if checkpoint is not None and self.args.arm == "cooper":
             folder = Path(checkpoint) / "reward_model"
             self.reward_model_updater.load(folder)
-            self.replay.load(folder)
+            if self.replay:
+                self.replay.load(folder)
             if self.guard and (folder / "guard.json").is_file():
                 self.guard.resume(json.loads((folder / "guard.json").read_text()))
             elif self.guard:  # the run had none so far

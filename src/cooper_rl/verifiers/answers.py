@@ -6,14 +6,13 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from cooper_rl.verifiers.dress import undress
+from cooper_rl.verifiers.dress import BOLD_EDGE, undress
 from cooper_rl.verifiers.numbers import NUMBER_WORDS, number
 
 MAX_BARE = 300
 MAX_BOXES = 64  # the last ones
 
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
-_BOLD_END = re.compile(r"(?<![\w)}\]])\*\*|\*\*(?![-\w({\\])")  # two stars, but for those of a power
 _EMPTY_BOX = re.compile(rf"{_BOX.pattern}\s*\}}")
 _STATED = re.compile(
     r"(?:\b(?:final |correct |right )?(?:answer|option|choice)\s*(?:is|:|=|would be|must be)"
@@ -115,8 +114,7 @@ def _last_list(boxes: list[str], gaps: list[str]) -> str:
 
 
 def _after_cue(text: str) -> str | None:
-    answer = text.partition("\n")[0][:MAX_BARE]
-    answer = _BOLD_END.split(answer, maxsplit=1)[0]
+    answer = BOLD_EDGE.split(text.partition("\n")[0][:MAX_BARE], maxsplit=1)[0]
     end = _SENTENCE_END.search(answer)
     answer = answer[: end.start()].strip() if end else answer.strip()
     return answer if any(c.isalnum() for c in answer) and "\\boxed" not in answer else None

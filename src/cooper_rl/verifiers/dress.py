@@ -51,8 +51,10 @@ _DELIMITERS = re.compile(r"\\[()\[\]]|\$+")
 _BARE_FRACTION = re.compile(r"\\frac\s*(?:\{([^{}]*)\}|([0-9a-zA-Z]))\s*(?:\{([^{}]*)\}|([0-9a-zA-Z]))")
 _BARE_ROOT = re.compile(r"\\sqrt\s+?([0-9a-zA-Z]|\\pi)|\\sqrt([0-9])")
 # Two stars between operands are a power, elsewhere the edge of bold text.
+_OPERAND_ENDS, _OPERAND_BEGINS = r"[\w)}\]]", r"[-\w({\\]"
+BOLD_EDGE = re.compile(rf"(?<!{_OPERAND_ENDS})\*\*|\*\*(?!{_OPERAND_BEGINS})")
 _BOLD = re.compile(r"(?<![\w)}\]*])\*\*(?=\S)(.+?)\*\*(?![\d(*])")
-_POWER = re.compile(r"(?<=[\w)}\]])(?:\*\*| \*\* )(?=[-\w({\\])")
+_POWER = re.compile(rf"(?<={_OPERAND_ENDS})(?:\*\*| \*\* )(?={_OPERAND_BEGINS})")
 _ELLIPSIS = re.compile(r"\.\d+ ?(?:\.\.+|\\l?dots) ?$")
 _TRAILING = " .,;:*\\"
 _LEADING = " ,;:*#"
