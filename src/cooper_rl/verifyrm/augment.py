@@ -23,6 +23,7 @@ SPOILERS = (
     "cut_off",
     "wrong_alone",
     "template_break",
+    "repetition",
 )
 
 
