@@ -31,6 +31,7 @@ SMALL = {
     "guard_sample": 8,
     "max_completion_length": 40,
     "reward_threshold": None,
+    "pairs_per_prompt": 4,  # of so few prompts some have no right rollout
 }
 
 

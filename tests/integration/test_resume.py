@@ -32,6 +32,7 @@ def command(folder, *extra):
         "guard_sample": 8,
         "guard_steps": 2,
         "max_completion_length": 40,
+        "pairs_per_prompt": 4,  # of so few prompts some have no right rollout
     }
     words = [word for key, value in settings.items() for word in (f"--{key}", str(value))]
     return [sys.executable, "-m", "cooper_rl.cli", "train", *words, *extra]

@@ -34,7 +34,8 @@ def test_parts_by_hand():
     assert "reward model gradients and optimiser" not in parts_of(arm="static")
     assert parts_of(lora_rank=4)["policy gradients and optimiser"] < parts["policy gradients and optimiser"] / 5
     activations = "reward model activations"
-    assert parts_of(reward_model_pairs_per_pass=8, rehearsal_per_step=0)[activations] < parts[activations] / 3
+    in_passes = {"reward_model_pairs_per_pass": 8, "rehearsal_per_step": 0, "replay_per_step": 0}
+    assert parts_of(**in_passes)[activations] < parts[activations] / 3
     assert parts_of(bf16=True)[activations] == parts[activations] / 2
     asked = {"negative_sources": {"assistant": 1}}
     assert "assistant weights" not in parts_of(**asked)  # the reference policy is it
