@@ -75,6 +75,14 @@ def test_a_long_question_does_not_push_out_the_reference_answer(nano_reward_mode
     assert "How many?</question>\n<reference_answer>77</reference_answer>\n<completion>" in text
 
 
+def test_what_a_short_completion_leaves_is_the_question_s(nano_reward_model):
+    """No token is there twice: what is cut is the question's beginning alone."""
+    question = " ".join(str(number) for number in range(1000, 1100)) + " How many?"
+    whole = nano_reward_model.tokenizer(render(question, "77", "77."), split_special_tokens=True)["input_ids"]
+    (ids,) = encode(nano_reward_model.tokenizer, [question], ["77"], ["77."], max_tokens=64)
+    assert len(whole) > 128 and ids == whole[-64:]
+
+
 def test_training_and_scoring_see_the_same_tokens(nano_reward_model, triples):
     scored = torch.sigmoid(nano_reward_model.logits(*triples)).detach()
     assert torch.allclose(scored, nano_reward_model.score(*triples), atol=1e-5)

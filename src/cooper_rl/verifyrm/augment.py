@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from cooper_rl.records import LabelledCompletion, Problem
 from cooper_rl.verifiers.answers import read
+from cooper_rl.verifyrm import invented
 from cooper_rl.verifyrm.perturb import perturb
 from cooper_rl.verifyrm.probes import PROBES, wrong_answer
 from cooper_rl.verifyrm.writings import rewritten, rounded
@@ -25,6 +26,8 @@ SPOILERS = (
     "template_break",
     "repetition",
 )
+# Only so short a completion, or reference answer, is put at the end of somebody's working.
+SHORT = 200
 
 
 def augmented(
@@ -35,13 +38,18 @@ def augmented(
     wrong: float,
     seed: int,
     references: float = 0.0,
+    numbers: float = 0.0,
+    choices: float = 0.0,
+    working: float = 0.0,
 ) -> list[LabelledCompletion]:
     """The triples and more of them.
 
     A share `forms` of them comes again with the reference answer in another form, a share `alone` with nothing but the
-    answer that the completion states (the labels stay), and a share `wrong` of the right ones spoilt. Of all these a
-    share `references` comes again with another right completion of the problem as the reference: who grades has a
-    worked solution as often as a bare answer.
+    answer that the completion states (the labels stay), and a share `wrong` of the right ones spoilt. Of the questions
+    a share `numbers` comes again with invented numbers for answers, and a share `choices` as questions of choice. Of
+    all these a share `working` comes again with answer and reference at the end of somebody else's working, and a share
+    `references` with another right completion of the problem as the reference: who grades has a worked solution as
+    often as a bare answer.
     """
     rng = random.Random(f"augment-{seed}")
     more = []
@@ -61,12 +69,47 @@ def augmented(
         stated = read(triple.completion).stated if rng.random() < alone else None
         if stated and stated != triple.completion:
             more.append(replace(triple, completion=rng.choice((stated, f"\\boxed{{{stated}}}"))))
-    grown = [*triples, *more]
+    grown = [*triples, *more, *_invented(triples, numbers, choices, rng)]
+    grown += _at_the_end_of_working(grown, working, rng)
     right: dict[tuple[str, str], list[str]] = {}
     for triple in grown:
         if triple.correct:
             right.setdefault((triple.question, triple.reference_answer), []).append(triple.completion)
     return [*grown, *_with_solutions_as_references(grown, right, references, rng)]
+
+
+def _invented(
+    triples: Sequence[LabelledCompletion], numbers: float, choices: float, rng: random.Random
+) -> Iterator[LabelledCompletion]:
+    short = [triple.reference_answer for triple in triples if len(triple.reference_answer) <= 40]
+    for triple in triples:
+        right = rng.random() < 0.5
+        if rng.random() < numbers:
+            reference, answer = invented.numbers(right, rng)
+            said = answer if rng.random() < 0.6 else invented.closing(answer, rng)
+            yield replace(triple, reference_answer=reference, completion=said, correct=right, source="numbers")
+        if short and rng.random() < choices:
+            texts = rng.choices(short, k=rng.randint(3, 7))
+            question, reference, said = invented.choices(triple.question, texts, right, rng)
+            yield LabelledCompletion(question, reference, said, right, "choices", triple.problem_id)
+
+
+def _at_the_end_of_working(
+    triples: Sequence[LabelledCompletion], share: float, rng: random.Random
+) -> list[LabelledCompletion]:
+    workings = [text for t in triples if len(text := invented.without_answer(t.completion)) > SHORT]
+    more = []
+    for triple in triples if workings else []:
+        if rng.random() >= share:
+            continue
+        reference, completion = triple.reference_answer, triple.completion
+        if len(reference) <= SHORT and rng.random() < 0.6:
+            reference = invented.after_working(invented.closing(reference, rng), workings, rng)
+        if len(completion) <= SHORT and (reference == triple.reference_answer or rng.random() < 0.6):
+            completion = invented.after_working(completion, workings, rng)
+        if (reference, completion) != (triple.reference_answer, triple.completion):
+            more.append(replace(triple, reference_answer=reference, completion=completion))
+    return more
 
 
 def _with_solutions_as_references(

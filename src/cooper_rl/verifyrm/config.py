@@ -40,6 +40,9 @@ class RewardModelTrainConfig:
     augment_alone: float = 0.0  # share of triples that come again with nothing but the answer that they state
     augment_wrong: float = 0.0  # share of right ones that come again spoilt: another answer, none, several, cut off
     augment_references: float = 0.0  # share that comes again with another right completion in the reference's place
+    augment_numbers: float = 0.0  # share of questions that come again with invented numbers for answers
+    augment_choices: float = 0.0  # share of questions that come again as questions of choice
+    augment_working: float = 0.0  # share that comes again with answer and reference after somebody else's working
     calibrate: bool = False  # fit a temperature on the held-out triples and store it with the model
     eval_steps: int = 0  # measure the held-out triples every so many steps
     early_stopping_patience: int = 0  # stop after so many measurements without a better balanced accuracy
@@ -55,7 +58,7 @@ class RewardModelTrainConfig:
             raise BadInputError(f"train-rm: lr_scheduler_type {self.lr_scheduler_type!r}: cosine, linear or constant")
         if self.early_stopping_patience and (not self.eval_steps or self.save_steps % self.eval_steps):
             raise BadInputError("train-rm: early stopping needs eval_steps, and save_steps a multiple of it")
-        for name in ("augment_forms", "augment_alone", "augment_wrong", "augment_references"):
+        for name in (name for name in vars(self) if name.startswith("augment_")):
             if not 0 <= getattr(self, name) <= 1:
                 raise BadInputError(f"train-rm: {name} {getattr(self, name)} is not in [0, 1]")
         if not 0 <= self.heldout_fraction < 1:

@@ -45,8 +45,8 @@ def encode(
     """Token ids of each triple: the one function that training and scoring share.
 
     A text of more than `max_tokens` tokens loses the beginning of its completion: question, reference answer, the
-    completion's end (where the answer is) and the closing tag stay. A question that would leave less than half of the
-    tokens to the completion loses its beginning too. Text never becomes a special token.
+    completion's end (where the answer is) and the closing tag stay. A question that would leave the completion neither
+    all that it needs nor half of the tokens loses its beginning too. Text never becomes a special token.
     """
     texts, heads = [], []
     for question, reference_answer, completion in zip(questions, reference_answers, completions, strict=True):
@@ -56,6 +56,7 @@ def encode(
     ids_B_T: list[list[int]] = tokenizer(texts, split_special_tokens=True)["input_ids"] if texts else []
     for index, ids_T in enumerate(ids_B_T):
         if len(ids_T) > max_tokens:
-            head_T = tokenizer(heads[index], split_special_tokens=True)["input_ids"][-(max_tokens // 2) :]
-            ids_B_T[index] = [*head_T, *ids_T[len(ids_T) - (max_tokens - len(head_T)) :]]
+            head_T = tokenizer(heads[index], split_special_tokens=True)["input_ids"]
+            kept = max(max_tokens - len(head_T), min(len(ids_T) - len(head_T), max_tokens - max_tokens // 2))
+            ids_B_T[index] = [*head_T[len(head_T) - (max_tokens - kept) :], *ids_T[len(ids_T) - kept :]]
     return ids_B_T

@@ -55,6 +55,9 @@ def train_reward_model(
         alone=config.augment_alone,
         wrong=config.augment_wrong,
         references=config.augment_references,
+        numbers=config.augment_numbers,
+        choices=config.augment_choices,
+        working=config.augment_working,
         seed=config.seed,
     )
     torch.manual_seed(config.seed)

@@ -1,0 +1,70 @@
+"""Answers made up for a reward model to compare; their labels are checked by others' reading of them."""
+
+import random
+import re
+
+import pytest
+from math_verify import parse
+
+from cooper_rl.records import Verdict
+from cooper_rl.verifiers import RuleVerifier
+from cooper_rl.verifyrm import invented
+
+
+def _value(text):
+    """What a number says, by math-verify's reading of it without its unit; mixed numbers and ratios by hand."""
+    text = re.sub(
+        r"\\approx|≈|\\text\{.*\}| (?:cm|m|km|grams|kg|hours|minutes|days|dollars|square units|m\^2)$", "", text
+    )
+    text = text.replace("dfrac", "frac").strip()
+    if mixed := re.fullmatch(r"(\d+) ?\\frac\{(\d+)\}\{(\d+)\}", text):
+        return int(mixed[1]) + int(mixed[2]) / int(mixed[3])
+    if ratio := re.fullmatch(r"([\d,]+)[:/](\d+)", text):
+        return int(ratio[1].replace(",", "")) / int(ratio[2])
+    text = re.sub(r"(?<![a-z])e(?![a-z])", "2.718281828", text)
+    text = re.sub(r"(\d)2\.718281828", r"\1 \\cdot 2.718281828", text)
+    if text.endswith(r"\%"):
+        return float(text[:-2]) / 100
+    return float(parse(f"${text}$")[0].evalf())
+
+
+def test_the_same_number_in_two_writings_is_the_same():
+    rng = random.Random(1)
+    for reference, answer in (invented.numbers(True, rng) for _ in range(300)):
+        assert _value(answer) == pytest.approx(_value(reference), rel=0.011), (reference, answer)
+
+
+def test_another_number_is_never_right_by_the_rule():
+    rng = random.Random(2)
+    references, answers = zip(*(invented.numbers(False, rng) for _ in range(600)), strict=True)
+    with RuleVerifier() as rule:
+        verdicts = rule.verify_many(references, answers)
+    assert Verdict.CORRECT not in verdicts and Verdict.INCORRECT in verdicts
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_a_choice_ends_with_what_it_chooses(right):
+    rng = random.Random(3)
+    texts = ["12 cats", "13 cats", "x + 1", "none"]
+    for _ in range(200):
+        question, reference, completion = invented.choices("How many?", texts, right, rng)
+        words = re.search(r"one of: (.*)\.$", question)
+        names = words[1].split(", ") if words else list("ABCD")
+        asked = {name for name in names if re.search(rf"(?<![A-Za-z]){name}(?![A-Za-z])", reference, re.IGNORECASE)}
+        said = [
+            (found.end(), name)
+            for name in names
+            for found in re.finditer(rf"(?<![A-Za-z]){name}(?![A-Za-z])", completion, 0 if not words else re.IGNORECASE)
+        ]
+        assert asked and (max(said)[1] in asked) is right, (question, reference, completion)
+
+
+def test_working_comes_before_the_answer_and_states_none_itself():
+    solution = "There are 3 rows of 4, and 3 * 4 = 12. Therefore the answer is 12."
+    assert invented.without_answer(solution) == "There are 3 rows of 4, and 3 * 4 = 12."
+    assert invented.without_answer("\\boxed{3}") == ""
+    rng = random.Random(4)
+    text = invented.after_working("\\boxed{7}", ["one two three four five six seven eight nine ten"], rng)
+    assert text.endswith(" \\boxed{7}") and len(text) > 20
+    closings = {invented.closing("$x = 3$", rng) for _ in range(200)}
+    assert len(closings) > 10 and all("x = 3" in text and "$$" not in text for text in closings)
