@@ -1,7 +1,7 @@
 """What a training run will need of a device's memory, by part; `cooper doctor --config R` shows it.
 
 Counted from the models' configurations without loading their weights. Per device for data parallel runs: sharding the
-policy divides its weights, gradients and optimiser by the number of ranks.
+policy or the reward model divides its weights, gradients and optimiser by the number of ranks.
 """
 
 from __future__ import annotations

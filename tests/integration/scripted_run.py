@@ -1,12 +1,13 @@
 """A short run whose rollouts are written, not sampled, so that any number of ranks has the same ones.
 
-python scripted_run.py FOLDER PER_DEVICE_BATCH [fsdp2] [resume], also below torchrun.
+python scripted_run.py FOLDER PER_DEVICE_BATCH [fsdp2] [reward_model_sharded] [resume], also below torchrun.
 """
 
 import logging
 import os
 import sys
 
+import torch
 from accelerate.state import AcceleratorState
 from accelerate.utils import DistributedType
 
@@ -15,6 +16,7 @@ from cooper_rl.data import load_problems
 from cooper_rl.recipe import EMBEDDED
 from cooper_rl.rl.heldout import HeldOut
 from cooper_rl.rl.trainer import training_rows
+from cooper_rl.verifyrm import sharding
 from cooper_rl.verifyrm.triples import read_triples
 
 STEPS, PROMPTS, GROUP = 5, 3, 8
@@ -67,6 +69,7 @@ def main():
         label_pairs=True,
         rehearsal_per_step=7,
         replay_per_step=6,
+        reward_model_sharded="reward_model_sharded" in sys.argv,
         guard_steps=2,
         guard_sample=5,
         guard_probes=1,
@@ -105,8 +108,24 @@ def main():
         ),
         rollout_func=rollouts,
     )
+    parameters = list(trainer.reward_model.model.parameters())
+    share = sum(sharding.own_part(p).numel() for p in parameters) / sum(p.numel() for p in parameters)
+    assert share < 0.51 if config.reward_model_sharded else share == 1, "what each of two ranks holds of the weights"
     with trainer.verifier:
         trainer.train(resume_from_checkpoint=f"{folder}/checkpoint-3" if "resume" in sys.argv else None)
+    assert taken_back(trainer.reward_model_updater)
+
+
+def taken_back(updater):
+    """Whether the guard's way back gives each rank its weights, optimiser and scores again."""
+    triple = ["How many?"], ["7"], ["The answer is 7."]
+    kept, score = updater.snapshot(), updater.reward_model.score(*triple)
+    for tensor in [*updater.parameters, *updater._optimizer_tensors().values()]:
+        sharding.own_part(tensor).mul_(0.5)
+    assert updater.reward_model.score(*triple) != score
+    updater.restore(kept)
+    same = all(torch.equal(value, kept[name]) for name, value in updater.snapshot().items())
+    return same and len(kept) > 2 * len(updater.parameters) and updater.reward_model.score(*triple) == score
 
 
 if __name__ == "__main__":

@@ -41,9 +41,12 @@ def alone(tmp_path_factory):
     return folder, run(folder, 1)
 
 
-@pytest.mark.parametrize("how", [[], ["fsdp2"]], ids=["replicated", "sharded"])
+@pytest.mark.parametrize("how", [[], ["fsdp2", "reward_model_sharded"]], ids=["replicated", "sharded"])
 def test_two_ranks_are_the_run_of_one(alone, tmp_path, how):
-    """Three groups of 8 on two ranks: one straddles them. In two steps one rank is without a valid pair."""
+    """Three groups of 8 on two ranks: one straddles them. In two steps one rank is without a valid pair.
+
+    With policy and reward model whole on both ranks, and with both shared out over them.
+    """
     folder, one = alone
     two = run(tmp_path, 2, *how)
     keys = ["reward", "accuracy/rule", "hacking/false_positive_rate", "pairs/yield", "pairs/count", "reward_std"]
@@ -66,7 +69,7 @@ def test_two_ranks_are_the_run_of_one(alone, tmp_path, how):
                 [{k: v for k, v in r.items() if k not in ("score", "reward")} for r in rs] for rs in (ours, theirs)
             ]
             assert sorted(map(str, strip[0])) == sorted(map(str, strip[1]))
-    if how == ["fsdp2"]:  # and a resumed one ends as the straight one does
+    if "fsdp2" in how:  # and a resumed one ends as the straight one does
         (tmp_path / "checkpoint-5").rename(tmp_path / "straight")
         run(tmp_path, 2, *how, "resume")
         same_weights(tmp_path / "checkpoint-5", tmp_path / "straight")

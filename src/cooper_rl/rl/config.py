@@ -54,6 +54,7 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
     reward_model_lr_scheduler_type: str = "constant_with_warmup"
     reward_model_warmup_steps: int = 0
     reward_model_max_grad_norm: float = 1.0
+    reward_model_sharded: bool = False  # its weights and optimiser shared out over the ranks by FSDP2
     reward_model_pairs_per_pass: int = 0  # through the reward model at a time, to save memory; 0: all of a step
     rehearsal_per_step: int = 0  # labelled triples in each step, so that the score's threshold does not drift
     replay_per_step: int = 0  # this run's own rollouts with the rule's label in each step, half of them right

@@ -141,8 +141,6 @@ class Guard:
     def _right(self, rows: Tensor) -> Tensor:
         """Whether the reward model, at 0.5, is right on these triples; bool, (rows,)."""
         triples = [self.triples[i] for i in rows.tolist()]
-        if not triples:
-            return torch.zeros(0, dtype=torch.bool)
         scores_B = self.updater.reward_model.score(
             [t.question for t in triples], [t.reference_answer for t in triples], [t.completion for t in triples]
         )

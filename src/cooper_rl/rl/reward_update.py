@@ -13,7 +13,7 @@ from transformers import get_scheduler
 
 from cooper_rl.records import ContrastivePair, LabelledCompletion
 from cooper_rl.rl.config import CooperConfig
-from cooper_rl.verifyrm import VerifyRM
+from cooper_rl.verifyrm import VerifyRM, sharding
 from cooper_rl.verifyrm.losses import bce_loss, contrastive_loss
 
 FIGURES = ("loss", "margin", "pair_accuracy", "label_loss")
@@ -23,13 +23,14 @@ class RewardModelUpdater:
     """AdamW on float32 master weights: one step a generation batch on L = -log sigmoid(z_pos - z_neg).
 
     Across ranks the gradient is the mean over all ranks' valid pairs, so 2 ranks give what 1 would; every rank takes
-    part in the reduction even if it has no pair.
+    part in the reduction even if it has no pair. A sharded reward model's parts come with the same figures.
     """
 
     def __init__(self, reward_model: VerifyRM, config: CooperConfig, accelerator: Any) -> None:
         self.reward_model = reward_model
         self.config = config
         self.accelerator = accelerator
+        self.sharded = sharding.is_sharded(reward_model.model)
         self.parameters = [p for p in reward_model.model.parameters() if p.requires_grad]
         assert all(p.dtype == torch.float32 for p in self.parameters), "master weights must be float32"
         self.optimizer = torch.optim.AdamW(
@@ -63,14 +64,17 @@ class RewardModelUpdater:
         metrics = dict.fromkeys(FIGURES, 0.0)
         for some_pairs, some_labelled in self._passes(pairs, labelled):
             loss, figures = self._loss(some_pairs, some_labelled, pair_count, labelled_count)
+            if self.sharded:  # its backward pass averages over the ranks
+                loss = loss * self.accelerator.num_processes
             loss.backward()
             metrics = {name: value + figures.get(name, 0.0) for name, value in metrics.items()}
-        if self.accelerator.num_processes > 1:
+        if self.accelerator.num_processes > 1 and not self.sharded:
             for parameter in self.parameters:
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)
                 parameter.grad = self.accelerator.reduce(parameter.grad, "sum")
         norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.config.reward_model_max_grad_norm)
+        norm = sharding.whole(norm)
         learning_rate = self.scheduler.get_last_lr()[0]
         finite = bool(torch.isfinite(norm))  # the same on every rank: the gradients were added up
         if finite:
@@ -88,7 +92,8 @@ class RewardModelUpdater:
         """This rank's part of the step in shares that go through the reward model together; gradients add up."""
         size = self.config.reward_model_pairs_per_pass
         count = max(-(-len(pairs) // size), -(-len(labelled) // (2 * size))) if size else 1
-        for index in range(count if pairs or labelled else 0):
+        count = sharding.most(count, self.accelerator.device) if self.sharded else count if pairs or labelled else 0
+        for index in range(count):
             some = slice(index * len(pairs) // count, (index + 1) * len(pairs) // count)
             others = slice(index * len(labelled) // count, (index + 1) * len(labelled) // count)
             yield pairs[some], labelled[others]
@@ -108,8 +113,8 @@ class RewardModelUpdater:
         self.reward_model.model.eval()
         # a positive that several pairs share is scored once
         place = {triple: index for index, triple in enumerate(dict.fromkeys(triples))}
-        distinct_logits = self.reward_model.logits(*map(list, zip(*place, strict=True)))
-        logits = distinct_logits.index_select(0, torch.tensor([place[t] for t in triples]))
+        distinct_logits = self.reward_model.logits(*([triple[field] for triple in place] for field in range(3)))
+        logits = distinct_logits.index_select(0, torch.tensor([place[t] for t in triples], dtype=torch.long))
         positive_N, negative_N, labelled_B = logits.split([len(pairs), len(pairs), len(labelled)])
         loss = logits.sum() * 0.0
         metrics: dict[str, float] = {}
@@ -133,35 +138,35 @@ class RewardModelUpdater:
 
     def snapshot(self) -> dict[str, torch.Tensor]:
         """A copy on the CPU of what an update changes: the trained weights and the optimiser's state."""
-        weights = {f"weight.{i}": p.detach().to("cpu", copy=True) for i, p in enumerate(self.parameters)}
-        state = {f"state.{k}": v.detach().to("cpu", copy=True) for k, v in self._optimizer_tensors().items()}
-        return {**weights, **state}
+        changing = {f"weight.{i}": p for i, p in enumerate(self.parameters)}
+        changing |= {f"state.{name}": value for name, value in self._optimizer_tensors().items()}
+        return {name: sharding.own_part(value).to("cpu", copy=True) for name, value in changing.items()}
 
     def restore(self, snapshot: Mapping[str, torch.Tensor]) -> None:
         """Weights and optimiser as they were; the learning rate's course goes on."""
         for index, parameter in enumerate(self.parameters):
-            parameter.data.copy_(snapshot[f"weight.{index}"])
-        state = {key: value.clone() for key, value in snapshot.items() if key.startswith("state.")}
-        self._load_optimizer_tensors({key.removeprefix("state."): value for key, value in state.items()})
+            sharding.own_part(parameter).copy_(snapshot[f"weight.{index}"])
+        if len(snapshot) == len(self.parameters):  # it was taken before the first update
+            self.optimizer.state.clear()
+        for name, value in self._optimizer_tensors().items():
+            sharding.own_part(value).copy_(snapshot[f"state.{name}"])
 
     def _optimizer_tensors(self) -> dict[str, torch.Tensor]:
         return {
-            f"{index}.{name}": value.contiguous()
-            for index, state in self.optimizer.state_dict()["state"].items()
-            for name, value in state.items()
+            f"{index}.{name}": value
+            for index, parameter in enumerate(self.parameters)
+            for name, value in self.optimizer.state.get(parameter, {}).items()
         }
 
-    def _load_optimizer_tensors(self, tensors: Mapping[str, torch.Tensor]) -> None:
-        state: dict[int, dict[str, torch.Tensor]] = {}
-        for key, value in tensors.items():
-            index, name = key.split(".")
-            state.setdefault(int(index), {})[name] = value
-        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": state})
-
     def save(self, folder: Path) -> None:
-        """The reward model with the optimiser's and the scheduler's state in `folder`."""
-        self.reward_model.save_pretrained(folder)
-        save_file(self._optimizer_tensors(), folder / "optimizer.safetensors")
+        """The reward model with the optimiser's and the scheduler's state in `folder`; all ranks must call it."""
+        main = self.accelerator.is_main_process
+        weights = sharding.gathered(self.reward_model.model.state_dict(), keep=main) if self.sharded else None
+        state = sharding.gathered(self._optimizer_tensors(), keep=main)
+        if not main:
+            return
+        self.reward_model.save_pretrained(folder, weights)
+        save_file(state, folder / "optimizer.safetensors")
         (folder / "scheduler.json").write_text(json.dumps(self.scheduler.state_dict()))
 
     def load(self, folder: Path) -> None:
@@ -171,7 +176,11 @@ class RewardModelUpdater:
             BadInputError: the checkpoint is of another model.
         """
         self.reward_model.load_weights(folder)
-        self._load_optimizer_tensors(load_file(folder / "optimizer.safetensors"))
+        state: dict[int, dict[str, torch.Tensor]] = {}
+        for key, value in load_file(folder / "optimizer.safetensors").items():
+            index, name = key.split(".")
+            state.setdefault(int(index), {})[name] = sharding.shared_like(value, self.parameters[int(index)])
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": state})
         self.scheduler.load_state_dict(json.loads((folder / "scheduler.json").read_text()))
         for group, learning_rate in zip(self.optimizer.param_groups, self.scheduler.get_last_lr(), strict=True):
             group["lr"] = learning_rate

@@ -31,7 +31,7 @@ from cooper_rl.rl.replay import Replay
 from cooper_rl.rl.reward import CooperReward
 from cooper_rl.rl.reward_update import RewardModelUpdater
 from cooper_rl.verifiers import RuleVerifier
-from cooper_rl.verifyrm import VerifyRM
+from cooper_rl.verifyrm import VerifyRM, sharding
 
 
 class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
@@ -70,6 +70,8 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
         check_dataset(train_dataset)
         if reward_model is None and args.arm != "rule":
             raise BadInputError(f"arm {args.arm} needs a reward model: set reward_model_name_or_path")
+        if args.reward_model_sharded and reward_model is not None and reward_model.adapters is not None:
+            raise BadInputError("reward_model_sharded: low-rank adapters are small enough to be whole on every rank")
         self.verifier = verifier or RuleVerifier(
             args.verifier, workers=args.verifier_workers, deadline_seconds=args.verifier_deadline_seconds
         )
@@ -90,6 +92,8 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
         if self.reward_model is not None:
             self.reward_model.model.to(self.accelerator.device)
             self.reward_model.autocast = torch.bfloat16 if args.bf16 else None
+            if args.reward_model_sharded and self.accelerator.num_processes > 1:
+                sharding.shard(self.reward_model.model)
         if args.arm == "cooper":
             assert self.reward_model is not None
             self.reward_model_updater = RewardModelUpdater(self.reward_model, args, self.accelerator)
@@ -141,8 +145,9 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
         """The reward model first, then the policy, then the mark that the folder is complete."""
         folder = Path(self.args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}"
         try:
-            if self.accelerator.is_main_process and self.args.arm == "cooper":
+            if self.args.arm == "cooper":
                 self.reward_model_updater.save(folder / "reward_model")
+            if self.accelerator.is_main_process and self.args.arm == "cooper":
                 if self.replay:
                     self.replay.save(folder / "reward_model")
                 if self.guard:

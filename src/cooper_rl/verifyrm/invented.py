@@ -133,7 +133,7 @@ def _number(value: float, exact: Callable[[random.Random], str], rng: random.Ran
 
 
 def _may_pass_for(other: float, value: float) -> bool:
-    """Whether one is a rounding of the other, or its percentage: of such a pair nobody knows what a grader would say."""
+    """Whether one is a rounding of the other, or its percentage: nobody knows what a grader would say of the two."""
     if any(abs(factor * other - value) <= 0.012 * abs(value) for factor in (0.01, 1, 100)):
         return True
     return any(

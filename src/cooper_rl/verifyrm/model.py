@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTok
 
 from cooper_rl.devices import own_device
 from cooper_rl.errors import BadInputError, MissingFileError
-from cooper_rl.verifyrm import scoring
+from cooper_rl.verifyrm import scoring, sharding
 from cooper_rl.verifyrm.template import TEMPLATE_VERSION, encode
 
 SETTINGS_FILE = "verifyrm.json"
@@ -133,16 +133,18 @@ class VerifyRM:
         """Logits with their gradient, shape (B,), float32 on the CPU.
 
         Completions of one question share its prefix, which is computed once. `batch_tokens`: padded tokens of a forward
-        pass; by default 768 on a CPU, where small passes pad less and stay in the cache, and 16,384 elsewhere.
+        pass; by default 768 on a CPU, where small passes pad less and stay in the cache, and 16,384 elsewhere. Of a
+        sharded model every rank must ask at the same time.
         """
         device = next(self.model.parameters()).device.type
         if batch_tokens is None:
             batch_tokens = 768 if device == "cpu" else 16384
         ids_B_T = self.encode(questions, references, completions)
         with torch.autocast(device, dtype=self.autocast, enabled=self.autocast is not None):
-            return scoring.score_ids(self.model, ids_B_T, batch_tokens=batch_tokens)
+            score_ids = sharding.score_ids if sharding.is_sharded(self.model) else scoring.score_ids
+            return score_ids(self.model, ids_B_T, batch_tokens=batch_tokens)
 
-    @torch.inference_mode()  # type: ignore[untyped-decorator]
+    @torch.no_grad()  # type: ignore[untyped-decorator] # not inference_mode, in which a sharded one cannot gather
     def score(
         self,
         questions: Sequence[str],
@@ -167,14 +169,15 @@ class VerifyRM:
         self.model.train(training)
         return torch.sigmoid(logits_B / self.settings.temperature)
 
-    def save_pretrained(self, folder: str | Path) -> None:
+    def save_pretrained(self, folder: str | Path, weights: Mapping[str, Tensor] | None = None) -> None:
         """Writes model.safetensors (keys `model.*`, `score.weight`), the tokenizer and the template's settings.
 
-        Of a model with adapters these alone are written, as adapters/adapter_model.safetensors.
+        Of a model with adapters these alone are written, as adapters/adapter_model.safetensors. `weights`: those of all
+        ranks, where the model is sharded.
         """
         Path(folder).mkdir(parents=True, exist_ok=True)
         if self.adapters is None:
-            self.model.save_pretrained(folder)
+            self.model.save_pretrained(folder, state_dict=weights)
         else:
             self.adapters.save_pretrained(Path(folder) / ADAPTERS)
         self.tokenizer.save_pretrained(folder)
@@ -198,7 +201,7 @@ class VerifyRM:
         own = self.model.state_dict()
         if {k: v.shape for k, v in weights.items()} != {k: own[k].shape for k in weights if k in own}:
             raise BadInputError(f"{folder}: the checkpoint is of another reward model; start in a new output_dir")
-        self.model.load_state_dict(weights)
+        self.model.load_state_dict({key: sharding.shared_like(value, own[key]) for key, value in weights.items()})
 
 
 def adapter_settings(task_type: str, rank: int, alpha: int = 0) -> Any:
