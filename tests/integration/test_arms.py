@@ -207,3 +207,5 @@ def test_adapters_alone_are_trained_and_kept(tmp_path):
     loaded = VerifyRM.from_pretrained(folder / "reward_model")
     assert "score.weight" in loaded.model.state_dict() and not any("lora" in key for key in loaded.model.state_dict())
     assert 0 <= float(loaded.score(["What is 2 + 2?"], ["4"], ["It is 4."])) <= 1
+    with pytest.raises(BadInputError, match="reward_model_sharded"):
+        train(tmp_path / "sharded", "cooper", **settings, reward_model_sharded="true")
