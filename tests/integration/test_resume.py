@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from test_arms import SMALL, words_of
 
 ROOT = Path(__file__).parents[2]
 STEPS = 6
@@ -16,25 +17,9 @@ OF_THE_MACHINE = ("time", "runtime", "per_second", "memory")
 
 
 def command(folder, *extra):
-    settings = {
-        "config": str(ROOT / "recipes" / "quickstart.yaml"),
-        "output_dir": str(folder),
-        "max_steps": STEPS,
-        "save_steps": 2,
-        "per_device_train_batch_size": 16,
-        "num_generations": 4,
-        "dataset_size": 64,
-        "heldout_dataset_size": 16,
-        "heldout_triples_size": 40,
-        "heldout_steps": 2,
-        "anchor_triples_size": 20,
-        "guard_probes": 1,
-        "guard_sample": 8,
-        "guard_steps": 2,
-        "max_completion_length": 40,
-        "pairs_per_prompt": 4,  # of so few prompts some have no right rollout
-    }
-    words = [word for key, value in settings.items() for word in (f"--{key}", str(value))]
+    own = {"max_steps": STEPS, "save_steps": 2, "heldout_steps": 2, "guard_steps": 2, "reward_threshold": 0.5}
+    words = ["--config", str(ROOT / "recipes" / "quickstart.yaml"), "--output_dir", str(folder)]
+    words += words_of({**SMALL, **own})
     return [sys.executable, "-m", "cooper_rl.cli", "train", *words, *extra]
 
 
