@@ -233,11 +233,11 @@ def test_a_right_completion_stands_in_for_the_reference():
 def test_invented_answers_and_working_keep_to_their_shares_and_labels():
     working = "First we add what is given, carry the one and then look at every case in turn. " * 4
     triples = [LabelledCompletion(f"q{i}", str(i), f"{working}#### {i}", i % 2 == 0) for i in range(400)]
-    grown = augmented(triples, forms=0.0, alone=0.0, wrong=0.0, numbers=0.5, choices=0.25, seed=0)
-    by_source = {source: [t for t in grown if t.source == source] for source in ("", "numbers", "choices")}
+    grown = augmented(triples, forms=0.0, alone=0.0, wrong=0.0, invent=0.5, choices=0.25, seed=0)
+    by_source = {source: [t for t in grown if t.source == source] for source in ("", "invented", "choices")}
     assert grown[:400] == triples == by_source[""]
-    assert 160 < len(by_source["numbers"]) < 240 and 70 < len(by_source["choices"]) < 130
-    assert all(0.4 < sum(t.correct for t in by_source[s]) / len(by_source[s]) < 0.6 for s in ("numbers", "choices"))
+    assert 160 < len(by_source["invented"]) < 240 and 70 < len(by_source["choices"]) < 130
+    assert all(0.4 < sum(t.correct for t in by_source[s]) / len(by_source[s]) < 0.6 for s in ("invented", "choices"))
     short = LabelledCompletion("q", "7", "8", False)
     more = augmented([*triples, short], forms=0.0, alone=0.0, wrong=0.0, working=1.0, seed=0)[401:]
     assert {t.correct for t in more} == {True, False}

@@ -38,7 +38,7 @@ def augmented(
     wrong: float,
     seed: int,
     references: float = 0.0,
-    numbers: float = 0.0,
+    invent: float = 0.0,
     choices: float = 0.0,
     working: float = 0.0,
 ) -> list[LabelledCompletion]:
@@ -46,7 +46,7 @@ def augmented(
 
     A share `forms` of them comes again with the reference answer in another form, a share `alone` with nothing but the
     answer that the completion states (the labels stay), and a share `wrong` of the right ones spoilt. Of the questions
-    a share `numbers` comes again with invented numbers for answers, and a share `choices` as questions of choice. Of
+    a share `invent` comes again with invented answers, and a share `choices` as questions of choice. Of
     all these a share `working` comes again with answer and reference at the end of somebody else's working, and a share
     `references` with another right completion of the problem as the reference: who grades has a worked solution as
     often as a bare answer.
@@ -69,7 +69,7 @@ def augmented(
         stated = read(triple.completion).stated if rng.random() < alone else None
         if stated and stated != triple.completion:
             more.append(replace(triple, completion=rng.choice((stated, f"\\boxed{{{stated}}}"))))
-    grown = [*triples, *more, *_invented(triples, numbers, choices, rng)]
+    grown = [*triples, *more, *_invented(triples, invent, choices, rng)]
     grown += _at_the_end_of_working(grown, working, rng)
     right: dict[tuple[str, str], list[str]] = {}
     for triple in grown:
@@ -79,15 +79,15 @@ def augmented(
 
 
 def _invented(
-    triples: Sequence[LabelledCompletion], numbers: float, choices: float, rng: random.Random
+    triples: Sequence[LabelledCompletion], invent: float, choices: float, rng: random.Random
 ) -> Iterator[LabelledCompletion]:
     short = [triple.reference_answer for triple in triples if len(triple.reference_answer) <= 40]
     for triple in triples:
         right = rng.random() < 0.5
-        if rng.random() < numbers:
-            reference, answer = invented.numbers(right, rng)
+        if rng.random() < invent:
+            reference, answer = invented.answers(right, rng)
             said = answer if rng.random() < 0.6 else invented.closing(answer, rng)
-            yield replace(triple, reference_answer=reference, completion=said, correct=right, source="numbers")
+            yield replace(triple, reference_answer=reference, completion=said, correct=right, source="invented")
         if short and rng.random() < choices:
             texts = rng.choices(short, k=rng.randint(3, 7))
             question, reference, said = invented.choices(triple.question, texts, right, rng)

@@ -40,7 +40,7 @@ class RewardModelTrainConfig:
     augment_alone: float = 0.0  # share of triples that come again with nothing but the answer that they state
     augment_wrong: float = 0.0  # share of right ones that come again spoilt: another answer, none, several, cut off
     augment_references: float = 0.0  # share that comes again with another right completion in the reference's place
-    augment_numbers: float = 0.0  # share of questions that come again with invented numbers for answers
+    augment_invent: float = 0.0  # share of questions that come again with invented answers
     augment_choices: float = 0.0  # share of questions that come again as questions of choice
     augment_working: float = 0.0  # share that comes again with answer and reference after somebody else's working
     calibrate: bool = False  # fit a temperature on the held-out triples and store it with the model

@@ -21,6 +21,78 @@ _FAMILIES = (
 )
 
 
+def answers(right: bool, rng: random.Random) -> tuple[str, str]:
+    """(reference, answer): the same number, list, interval or function in two writings, or two that look alike."""
+    kind = rng.random()
+    return (numbers if kind < 0.4 else lists if kind < 0.7 else intervals if kind < 0.87 else functions)(right, rng)
+
+
+def lists(right: bool, rng: random.Random) -> tuple[str, str]:
+    """(reference, answer): several numbers, or points, in any order; or one changed, left out or too many."""
+    count = rng.choice((2, 2, 3, 3, 4))
+    width = 1 if rng.random() < 0.7 else rng.choice((2, 2, 3))
+    groups = rng.sample([tuple(_small(rng) for _ in range(width)) for _ in range(4 * count)], count)
+    groups = list(dict.fromkeys(groups))
+    reference = rng.choice((", ", ",")).join(_group(group, rng, plain=True) for group in groups)
+    said = list(groups)
+    if not right:
+        way, place = rng.random(), rng.randrange(len(said))
+        if way < 0.2 and len(said) > 1:
+            said.pop(place)
+        elif way < 0.3:
+            said.append((*(_small(rng, apart_from=[n for g in groups for n in g]) for _ in range(width)),))
+        else:
+            changed, at = list(said[place]), rng.randrange(width)
+            changed[at] = _small(rng, apart_from=[n for g in groups for n in g], near=changed[at])
+            said[place] = tuple(changed)
+    if width == 1 and len(said) == count and rng.random() < 0.25:  # with names, in the reference's order
+        names = rng.choice(("xyzw", "abcd", "mnpq"))
+        return reference, ", ".join(f"{n} = {_group(g, rng)}" for n, g in zip(names, said, strict=False))
+    rng.shuffle(said)
+    texts = [_group(group, rng) for group in said]
+    if rng.random() < 0.3 and len(texts) > 1:
+        word = rng.choice((" and ", " \\text{ and } ", " \\text{ or } "))
+        return reference, f"{', '.join(texts[:-1])}{word}{texts[-1]}"
+    text = rng.choice((", ", ", ", ",", ",\\ ")).join(texts)
+    return reference, f"\\{{{text}\\}}" if rng.random() < 0.4 else text
+
+
+def intervals(right: bool, rng: random.Random) -> tuple[str, str]:
+    """(reference, answer): an interval as brackets, inequality or set; or with another end, bracket or side."""
+    first = _small(rng)
+    low, high = sorted((first, _small(rng, apart_from=[first])))
+    ends: tuple[Fraction | None, Fraction | None] = rng.choice(((low, high), (low, high), (None, high), (low, None)))
+    closed = (rng.random() < 0.5 and ends[0] is not None, rng.random() < 0.5 and ends[1] is not None)
+    other, other_closed = ends, closed
+    if not right:
+        side = rng.choice([index for index in (0, 1) if ends[index] is not None])
+        way = rng.random()
+        if way < 0.35:
+            other_closed = (not closed[0], closed[1]) if side == 0 else (closed[0], not closed[1])
+        elif way < 0.6 and None in ends:
+            other, other_closed = (ends[1], ends[0]), (closed[1], closed[0])
+        else:
+            moved = _small(rng, apart_from=[low, high], near=ends[side])
+            both = sorted(moved if index == side else end for index, end in enumerate(ends) if end is not None)
+            other = (both[0], both[1]) if None not in ends else (None, both[0]) if ends[0] is None else (both[0], None)
+    return _interval(ends, closed, rng), _interval(other, other_closed, rng)
+
+
+def functions(right: bool, rng: random.Random) -> tuple[str, str]:
+    """(reference, answer): a polynomial of one letter, named or not, in any order of terms; or a term changed."""
+    terms = {power: rng.choice((-1, 1)) * rng.randint(1, 9) for power in rng.sample(range(4), rng.randint(1, 3))}
+    other = dict(terms)
+    if not right:
+        power = rng.choice(list(terms))
+        if rng.random() < 0.5:
+            other[power] = -other[power]
+        elif rng.random() < 0.6:
+            other[power] += rng.choice((-2, -1, 1, 2)) if other[power] not in (-2, -1, 1, 2) else 3 * other[power]
+        else:
+            other[max(terms) + 1] = other.pop(power)
+    return _function(terms, rng), _function(other, rng)
+
+
 def numbers(right: bool, rng: random.Random) -> tuple[str, str]:
     """(reference, answer): a number and the same one in another writing, exact or rounded, or another number."""
     value, exact = _value(rng)
@@ -88,6 +160,70 @@ def after_working(text: str, workings: Sequence[str], rng: random.Random) -> str
 def without_answer(completion: str) -> str:
     """A completion up to where it begins to state its answer."""
     return re.split(r"\\boxed|####|[Aa]nswer|[Tt]herefore|[Tt]hus|Hence", completion, maxsplit=1)[0].rstrip(" $*#\n[(")
+
+
+def _small(rng: random.Random, apart_from: Sequence[Fraction] = (), near: Fraction | None = None) -> Fraction:
+    """A number as lists and intervals have them, another than those; `near`: one that looks like this."""
+    while True:
+        found = Fraction(rng.randint(-12, 20), rng.choice((1, 1, 1, 2, 3, 4, 5)))
+        if near is not None and rng.random() < 0.7:
+            found = rng.choice((-near, near + rng.choice((-2, -1, 1, 2)), 1 / near if near else near))
+        if found not in apart_from:
+            return found
+
+
+def _small_text(number: Fraction, rng: random.Random, *, plain: bool = False) -> str:
+    above, below = abs(number.numerator), number.denominator
+    ways = [f"\\frac{{{above}}}{{{below}}}", f"{above}/{below}", f"\\dfrac{{{above}}}{{{below}}}"]
+    ways += [f"{above / below:g}"] if below in (2, 4, 5) else []
+    text = str(above) if below == 1 else ways[0] if plain else rng.choice(ways)
+    return f"-{text}" if number < 0 else text
+
+
+def _group(group: Sequence[Fraction], rng: random.Random, *, plain: bool = False) -> str:
+    texts = [_small_text(number, rng, plain=plain) for number in group]
+    return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
+
+
+def _interval(ends: tuple[Fraction | None, Fraction | None], closed: tuple[bool, bool], rng: random.Random) -> str:
+    low, high = (None if end is None else _small_text(end, rng) for end in ends)
+    letter = rng.choice("xxxatkm")
+    less = [rng.choice(("\\leq", "\\le", "≤", "\\leqslant")) if shut else "<" for shut in closed]
+    more = rng.choice(("\\geq", "\\ge", "≥")) if closed[0] else ">"
+    if low is None:
+        inequality = f"{letter} {less[1]} {high}"
+    elif high is None:
+        inequality = f"{letter} {more} {low}"
+    else:
+        inequality = f"{low} {less[0]} {letter} {less[1]} {high}"
+    low, high = low or "-\\infty", high or rng.choice(("\\infty", "+\\infty"))
+    bracket = f"{'[' if closed[0] else '('}{low}, {high}{']' if closed[1] else ')'}"
+    return rng.choice(
+        (bracket, bracket, f"{letter} \\in {bracket}", inequality, inequality, f"\\{{{letter} | {inequality}\\}}")
+    )
+
+
+def _function(terms: dict[int, int], rng: random.Random) -> str:
+    letter = rng.choice("xxxxntz")
+    texts = []
+    for power, factor in rng.sample(list(terms.items()), len(terms)):
+        body = (
+            ""
+            if power == 0
+            else letter
+            if power == 1
+            else f"{letter}^{power}"
+            if rng.random() < 0.7
+            else f"{letter}^{{{power}}}"
+        )
+        size = "" if abs(factor) == 1 and body else str(abs(factor))
+        texts.append((" - " if factor < 0 else " + ") + size + body)
+    text = "".join(texts).removeprefix(" + ")
+    text = f"-{text.removeprefix(' - ')}" if text.startswith(" - ") else text
+    text = text.replace(" ", "") if rng.random() < 0.3 else text
+    return rng.choice(
+        (text, f"f({letter}) = {text}", f"f({letter})={text}", f"f({letter}) = {text} \\text{{ for all }} {letter}")
+    )
 
 
 def _value(rng: random.Random) -> tuple[float, Callable[[random.Random], str]]:

@@ -55,7 +55,7 @@ def train_reward_model(
         alone=config.augment_alone,
         wrong=config.augment_wrong,
         references=config.augment_references,
-        numbers=config.augment_numbers,
+        invent=config.augment_invent,
         choices=config.augment_choices,
         working=config.augment_working,
         seed=config.seed,
