@@ -79,7 +79,7 @@ def intervals(right: bool, rng: random.Random) -> tuple[str, str]:
 
 
 def functions(right: bool, rng: random.Random) -> tuple[str, str]:
-    """(reference, answer): a polynomial of one letter, named or not, in any order of terms; or a term changed."""
+    """(reference, answer): a polynomial in any order of terms, or with a term changed; its letter is free in f(x)."""
     terms = {power: rng.choice((-1, 1)) * rng.randint(1, 9) for power in rng.sample(range(4), rng.randint(1, 3))}
     other = dict(terms)
     if not right:
@@ -90,7 +90,9 @@ def functions(right: bool, rng: random.Random) -> tuple[str, str]:
             other[power] += rng.choice((-2, -1, 1, 2)) if other[power] not in (-2, -1, 1, 2) else 3 * other[power]
         else:
             other[max(terms) + 1] = other.pop(power)
-    return _function(terms, rng), _function(other, rng)
+    letter, named = rng.choice("xxxxnt"), (rng.random() < 0.7, rng.random() < 0.6)
+    free = rng.choice("xxnztu") if all(named) else letter
+    return _function(terms, letter, rng, named=named[0]), _function(other, free, rng, named=named[1])
 
 
 def numbers(right: bool, rng: random.Random) -> tuple[str, str]:
@@ -203,27 +205,18 @@ def _interval(ends: tuple[Fraction | None, Fraction | None], closed: tuple[bool,
     )
 
 
-def _function(terms: dict[int, int], rng: random.Random) -> str:
-    letter = rng.choice("xxxxntz")
+def _function(terms: dict[int, int], letter: str, rng: random.Random, *, named: bool) -> str:
     texts = []
     for power, factor in rng.sample(list(terms.items()), len(terms)):
-        body = (
-            ""
-            if power == 0
-            else letter
-            if power == 1
-            else f"{letter}^{power}"
-            if rng.random() < 0.7
-            else f"{letter}^{{{power}}}"
-        )
+        exponent = rng.choice((f"^{power}", f"^{{{power}}}")) if power > 1 else ""
+        body = f"{letter}{exponent}" if power else ""
         size = "" if abs(factor) == 1 and body else str(abs(factor))
         texts.append((" - " if factor < 0 else " + ") + size + body)
     text = "".join(texts).removeprefix(" + ")
     text = f"-{text.removeprefix(' - ')}" if text.startswith(" - ") else text
     text = text.replace(" ", "") if rng.random() < 0.3 else text
-    return rng.choice(
-        (text, f"f({letter}) = {text}", f"f({letter})={text}", f"f({letter}) = {text} \\text{{ for all }} {letter}")
-    )
+    ways = (f"f({letter}) = {text}", f"f({letter})={text}", f"f({letter}) = {text} \\text{{ for all }} {letter}")
+    return rng.choice(ways) if named else text
 
 
 def _value(rng: random.Random) -> tuple[float, Callable[[random.Random], str]]:
