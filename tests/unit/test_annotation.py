@@ -72,15 +72,15 @@ def test_written_answers_come_right_and_wrong_and_the_rule_confirms_them(tmp_pat
         {"question": "q1", "answer": r"\frac{3}{4}"},
         {"question": "q2", "answer": "(-2, 5]"},
         {"question": "q3", "answer": "7"},
+        {"question": "q4", "answer": "5,1"},  # two numbers
+        {"question": "q5", "answer": "12,000"},  # one
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     counts = collect(collecting(path, "none", tmp_path, models=["written_answers"], num_generations=8))
-    assert counts == {"written_answers": {"before": 0, "collected": 16, "failed": 8}}
+    assert counts == {"written_answers": {"before": 0, "collected": 24, "failed": 16}}
     written = lines(tmp_path / "out.jsonl")
-    assert sum(record["correct"] for record in written) == 8 and {record["question"] for record in written} == {
-        "q1",
-        "q2",
-    }
+    assert sum(record["correct"] for record in written) == 12
+    assert {record["question"] for record in written} == {"q1", "q2", "q4"}
     assert all(record["completion"] != record["reference"] for record in written)
     annotate(
         AnnotateConfig(
@@ -88,7 +88,7 @@ def test_written_answers_come_right_and_wrong_and_the_rule_confirms_them(tmp_pat
         )
     )
     kept = lines(tmp_path / "kept.jsonl")
-    assert len(kept) >= 14 and {record["correct"] for record in kept} == {True, False}
+    assert len(kept) >= 20 and {record["correct"] for record in kept} == {True, False}
 
 
 def test_what_failed_is_asked_again_and_the_rest_is_not(serve, problems, tmp_path):

@@ -34,12 +34,24 @@ def test_the_same_number_in_two_writings_is_the_same():
         assert _value(answer) == pytest.approx(_value(reference), rel=0.011), (reference, answer)
 
 
-def test_another_number_is_never_right_by_the_rule():
+@pytest.mark.parametrize("kind", [invented.numbers, invented.lists, invented.intervals, invented.functions])
+def test_the_rule_agrees_with_what_was_meant(kind):
+    """It never takes the wrong ones for right, and but for rounded numbers it reads the right ones."""
     rng = random.Random(2)
-    references, answers = zip(*(invented.numbers(False, rng) for _ in range(600)), strict=True)
+    pairs = [(right, *kind(right, rng)) for right in (True, False) for _ in range(300)]
     with RuleVerifier() as rule:
-        verdicts = rule.verify_many(references, answers)
-    assert Verdict.CORRECT not in verdicts and Verdict.INCORRECT in verdicts
+        verdicts = rule.verify_many([reference for _, reference, _ in pairs], [answer for *_, answer in pairs])
+    found = [verdict is Verdict.CORRECT for verdict in verdicts]
+    assert not any(found[300:]), [pair for pair, right in zip(pairs, found, strict=True) if right != pair[0]]
+    assert sum(found[:300]) >= (150 if kind is invented.numbers else 295)
+    assert sum(reference != answer for _, reference, answer in pairs[:300]) > 200
+
+
+def test_every_kind_is_drawn():
+    rng = random.Random(5)
+    references = [invented.answers(True, rng)[0] for _ in range(200)]
+    for sign in (r"f\(", r"\\infty", r"\d, ?-?\d", r"\d\.\d"):
+        assert any(re.search(sign, reference) for reference in references)
 
 
 @pytest.mark.parametrize("right", [True, False])
