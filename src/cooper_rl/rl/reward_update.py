@@ -91,8 +91,9 @@ class RewardModelUpdater:
     ) -> Iterator[tuple[Sequence[ContrastivePair], Sequence[LabelledCompletion]]]:
         """This rank's part of the step in shares that go through the reward model together; gradients add up."""
         size = self.config.reward_model_pairs_per_pass
-        count = max(-(-len(pairs) // size), -(-len(labelled) // (2 * size))) if size else 1
-        count = sharding.most(count, self.accelerator.device) if self.sharded else count if pairs or labelled else 0
+        count = max(-(-len(pairs) // size), -(-len(labelled) // (2 * size))) if size else int(bool(pairs or labelled))
+        if self.sharded:  # all ranks make as many
+            count = sharding.most(count, self.accelerator.device)
         for index in range(count):
             some = slice(index * len(pairs) // count, (index + 1) * len(pairs) // count)
             others = slice(index * len(labelled) // count, (index + 1) * len(labelled) // count)

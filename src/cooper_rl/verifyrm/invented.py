@@ -34,16 +34,16 @@ def lists(right: bool, rng: random.Random) -> tuple[str, str]:
     groups = rng.sample([tuple(_small(rng) for _ in range(width)) for _ in range(4 * count)], count)
     groups = list(dict.fromkeys(groups))
     reference = rng.choice((", ", ",")).join(_group(group, rng, plain=True) for group in groups)
-    said = list(groups)
+    said, used = list(groups), [number for group in groups for number in group]
     if not right:
         way, place = rng.random(), rng.randrange(len(said))
         if way < 0.2 and len(said) > 1:
             said.pop(place)
         elif way < 0.3:
-            said.append((*(_small(rng, apart_from=[n for g in groups for n in g]) for _ in range(width)),))
+            said.append(tuple(_small(rng, apart_from=used) for _ in range(width)))
         else:
             changed, at = list(said[place]), rng.randrange(width)
-            changed[at] = _small(rng, apart_from=[n for g in groups for n in g], near=changed[at])
+            changed[at] = _small(rng, apart_from=used, near=changed[at])
             said[place] = tuple(changed)
     if width == 1 and len(said) == count and rng.random() < 0.25:  # with names, in the reference's order
         names = rng.choice(("xyzw", "abcd", "mnpq"))
@@ -73,8 +73,9 @@ def intervals(right: bool, rng: random.Random) -> tuple[str, str]:
             other, other_closed = (ends[1], ends[0]), (closed[1], closed[0])
         else:
             moved = _small(rng, apart_from=[low, high], near=ends[side])
-            both = sorted(moved if index == side else end for index, end in enumerate(ends) if end is not None)
-            other = (both[0], both[1]) if None not in ends else (None, both[0]) if ends[0] is None else (both[0], None)
+            other = (moved, ends[1]) if side == 0 else (ends[0], moved)
+            if other[0] is not None and other[1] is not None and other[1] < other[0]:
+                other = (other[1], other[0])
     return _interval(ends, closed, rng), _interval(other, other_closed, rng)
 
 
