@@ -9,13 +9,13 @@ from math_verify import parse
 from cooper_rl.records import Verdict
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm import invented
+from cooper_rl.verifyrm.same_answer import UNITS
+from cooper_rl.verifyrm.writings import closing
 
 
 def _value(text):
     """What a number says, by math-verify's reading of it without its unit; mixed numbers and ratios by hand."""
-    text = re.sub(
-        r"\\approx|≈|\\text\{.*\}| (?:cm|m|km|grams|kg|hours|minutes|days|dollars|square units|m\^2)$", "", text
-    )
+    text = re.sub(rf"\\approx|≈|\\text\{{.*\}}| (?:{'|'.join(map(re.escape, UNITS))})$", "", text)
     text = text.replace("dfrac", "frac").strip()
     if mixed := re.fullmatch(r"(\d+) ?\\frac\{(\d+)\}\{(\d+)\}", text):
         return int(mixed[1]) + int(mixed[2]) / int(mixed[3])
@@ -50,7 +50,7 @@ def test_the_rule_agrees_with_what_was_meant(kind):
 def test_every_kind_is_drawn():
     rng = random.Random(5)
     references = [invented.answers(True, rng)[0] for _ in range(200)]
-    for sign in (r"f\(", r"\\infty", r"\d, ?-?\d", r"\d\.\d"):
+    for sign in (r"f\(", r"\\infty", r"\d, ?-?\d", r"\d\.\d", r"\\pi$|\\pi}\{\d\}", r"\d [a-z]+s,|=\d+, "):
         assert any(re.search(sign, reference) for reference in references)
 
 
@@ -62,6 +62,7 @@ def test_a_choice_ends_with_what_it_chooses(right):
         question, reference, completion = invented.choices("How many?", texts, right, rng)
         words = re.search(r"one of: (.*)\.$", question)
         names = words[1].split(", ") if words else list("ABCD")
+        assert len(set(names)) == len(names)
         asked = {name for name in names if re.search(rf"(?<![A-Za-z]){name}(?![A-Za-z])", reference, re.IGNORECASE)}
         said = [
             (found.end(), name)
@@ -78,5 +79,5 @@ def test_working_comes_before_the_answer_and_states_none_itself():
     rng = random.Random(4)
     text = invented.after_working("\\boxed{7}", ["one two three four five six seven eight nine ten"], rng)
     assert text.endswith(" \\boxed{7}") and len(text) > 20
-    closings = {invented.closing("$x = 3$", rng) for _ in range(200)}
+    closings = {closing("$x = 3$", rng) for _ in range(200)}
     assert len(closings) > 10 and all("x = 3" in text and "$$" not in text for text in closings)

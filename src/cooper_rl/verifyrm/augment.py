@@ -11,20 +11,12 @@ from cooper_rl.verifiers.answers import read
 from cooper_rl.verifyrm import invented
 from cooper_rl.verifyrm.perturb import perturb
 from cooper_rl.verifyrm.probes import PROBES, wrong_answer
-from cooper_rl.verifyrm.writings import rewritten, rounded
+from cooper_rl.verifyrm.writings import closing, rewritten, rounded, stated
 
 # The kinds of probes that are trained on; the other kinds stay unseen, to be measured.
 SPOILERS = (
-    "empty",
-    "blank",
-    "cue_without_answer",
-    "many_boxes",
-    "hedge",
-    "flattery",
-    "cut_off",
-    "wrong_alone",
-    "template_break",
-    "repetition",
+    *("empty", "blank", "cue_without_answer", "many_boxes", "hedge", "flattery", "cut_off", "wrong_alone"),
+    *("template_break", "repetition", "question"),
 )
 # Only so short a completion, or reference answer, is put at the end of somebody's working.
 SHORT = 200
@@ -66,9 +58,9 @@ def augmented(
         if completion is not None:
             more.append(replace(triple, completion=completion, correct=False))
     for triple in triples:
-        stated = read(triple.completion).stated if rng.random() < alone else None
-        if stated and stated != triple.completion:
-            more.append(replace(triple, completion=rng.choice((stated, f"\\boxed{{{stated}}}"))))
+        answer = read(triple.completion).stated if rng.random() < alone else None
+        if answer and answer != triple.completion:
+            more.append(replace(triple, completion=rng.choice((answer, f"\\boxed{{{answer}}}"))))
     grown = [*triples, *more, *_invented(triples, invent, choices, rng)]
     grown += _at_the_end_of_working(grown, working, rng)
     right: dict[tuple[str, str], list[str]] = {}
@@ -86,7 +78,7 @@ def _invented(
         right = rng.random() < 0.5
         if rng.random() < invent:
             reference, answer = invented.answers(right, rng)
-            said = answer if rng.random() < 0.6 else invented.closing(answer, rng)
+            said = stated(answer, rng)
             yield replace(triple, reference_answer=reference, completion=said, correct=right, source="invented")
         if short and rng.random() < choices:
             texts = rng.choices(short, k=rng.randint(3, 7))
@@ -104,7 +96,7 @@ def _at_the_end_of_working(
             continue
         reference, completion = triple.reference_answer, triple.completion
         if len(reference) <= SHORT and rng.random() < 0.6:
-            reference = invented.after_working(invented.closing(reference, rng), workings, rng)
+            reference = invented.after_working(closing(reference, rng), workings, rng)
         if len(completion) <= SHORT and (reference == triple.reference_answer or rng.random() < 0.6):
             completion = invented.after_working(completion, workings, rng)
         if (reference, completion) != (triple.reference_answer, triple.completion):

@@ -12,19 +12,27 @@ import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-_UNITS = ("cm", "m", "km", "grams", "kg", "hours", "minutes", "days", "dollars", "square units", "m^2")
-_FAMILIES = (
-    *(("yes", "no"), ("True", "False"), ("proved", "disproved", "unknown"), ("valid", "invalid")),
-    *(("true", "false", "uncertain"), ("always", "sometimes", "never"), ("increasing", "decreasing", "neither")),
-    *(("necessary", "sufficient", "both", "neither"), ("Anna", "Boris", "Chen", "Dora"), ("finite", "infinite")),
-    *(("red", "blue", "green", "gray", "white"), ("first", "second", "third", "fourth")),
+from cooper_rl.verifyrm.other_answer import FAMILIES
+from cooper_rl.verifyrm.same_answer import UNITS
+from cooper_rl.verifyrm.writings import closing
+
+_NOUNS = (
+    *("apples", "boys", "girls", "goats", "red balls", "hours", "minutes", "coins", "children", "adults", "old books"),
+    *("chocolate bars", "large boxes", "white rabbits", "men", "women", "tickets", "cars", "bicycles"),
+)
+_NAMES = (
+    *("xyzw", "abcd", "mnpq", "ABCD", ("maximum", "minimum", "mean", "median"), ("x_1", "x_2", "x_3", "x_4")),
+    *(("f(1)", "f(2)", "f(3)", "f(4)"), ("Anna", "Boris", "Chen", "Dora"), ("first", "second", "third", "fourth")),
 )
 
 
 def answers(right: bool, rng: random.Random) -> tuple[str, str]:
-    """(reference, answer): the same number, list, interval or function in two writings, or two that look alike."""
-    kind = rng.random()
-    return (numbers if kind < 0.4 else lists if kind < 0.7 else intervals if kind < 0.87 else functions)(right, rng)
+    """(reference, answer): the same thing in two writings, or two things that look alike."""
+    kinds = (numbers, lists, intervals, functions, counts, periodic)
+    reference, answer = rng.choices(kinds, (32, 24, 15, 15, 8, 6))[0](right, rng)
+    return rng.choices(((reference, answer), (f"${reference}$", answer), (f"${reference}$", f"${answer}$")), (7, 2, 1))[
+        0
+    ]
 
 
 def lists(right: bool, rng: random.Random) -> tuple[str, str]:
@@ -46,7 +54,7 @@ def lists(right: bool, rng: random.Random) -> tuple[str, str]:
             changed[at] = _small(rng, apart_from=used, near=changed[at])
             said[place] = tuple(changed)
     if width == 1 and len(said) == count and rng.random() < 0.25:  # with names, in the reference's order
-        names = rng.choice(("xyzw", "abcd", "mnpq"))
+        names = rng.choice(_NAMES)
         return reference, ", ".join(f"{n} = {_group(g, rng)}" for n, g in zip(names, said, strict=False))
     rng.shuffle(said)
     texts = [_group(group, rng) for group in said]
@@ -79,21 +87,67 @@ def intervals(right: bool, rng: random.Random) -> tuple[str, str]:
     return _interval(ends, closed, rng), _interval(other, other_closed, rng)
 
 
+def counts(right: bool, rng: random.Random) -> tuple[str, str]:
+    """(reference, answer): counts of things, or values of names, in any order; or with a value changed or exchanged."""
+    names = rng.choice(_NAMES) if rng.random() < 0.5 else None
+    things = rng.sample(names or _NOUNS, rng.randint(2, 3))
+    values = rng.sample(range(1, 80), len(things))
+    said = list(values)
+    if not right and rng.random() < 0.5:
+        said[:2] = reversed(said[:2])
+    elif not right:
+        said[-1] = rng.choice([number for number in range(1, 80) if number not in values])
+
+    def written(values: Sequence[int]) -> str:
+        thing = rng.choice(("{0} = {1}", "{0}={1}", "{0}: {1}") if names else ("{1} {0}", "{1} \\text{{ {0}}}"))
+        parts = [thing.format(name, value) for name, value in zip(things, values, strict=True)]
+        rng.shuffle(parts)
+        last = rng.choice((", ", ", ", " and ", " \\text{ and } "))
+        return f"{', '.join(parts[:-1])}{last}{parts[-1]}"
+
+    return written(values), written(said)
+
+
+def periodic(right: bool, rng: random.Random) -> tuple[str, str]:
+    """(reference, answer): angles that come again and again, the integer's letter being free; or others."""
+    period, below = rng.choice((1, 2)), rng.choice((3, 4, 5, 6))  # halves would be their own negatives
+    shift = rng.choice((-1, 1)) * Fraction(rng.choice((1, below - 1)), below)
+    other = (period, shift) if right else rng.choice(((period, -shift), (3 - period, shift)))
+    return _periodic(period, shift, rng), _periodic(*other, rng)
+
+
 def functions(right: bool, rng: random.Random) -> tuple[str, str]:
-    """(reference, answer): a polynomial in any order of terms, or with a term changed; its letter is free in f(x)."""
-    terms = {power: rng.choice((-1, 1)) * rng.randint(1, 9) for power in rng.sample(range(4), rng.randint(1, 3))}
-    other = dict(terms)
+    """(reference, answer): a polynomial, its terms in any order, multiplied out or not, over a divisor or not; or
+    another one. Its letter is free in f(x)."""
+    terms = {
+        power: Fraction(rng.choice((-1, 1)) * rng.randint(1, 9)) for power in rng.sample(range(4), rng.randint(1, 3))
+    }
+    roots = rng.sample([root for root in range(-6, 7) if root], 2) if rng.random() < 0.3 else []
+    divisor = rng.choice((1, 1, 1, 1, 2, 3, 5, 6))
+    terms = _multiplied_out(roots) if roots else terms
+    other, other_roots, other_divisor = dict(terms), list(roots), divisor
     if not right:
-        power = rng.choice(list(terms))
-        if rng.random() < 0.5:
+        power, way = rng.choice(list(terms)), rng.random()
+        if roots and way < 0.5:
+            other_roots[0] += rng.choice(
+                [step for step in (-2, -1, 1, 2) if step not in (-roots[0], roots[1] - roots[0])]
+            )
+            other = _multiplied_out(other_roots)
+        elif divisor > 1 and way < 0.7:
+            other_divisor = divisor + rng.choice((1, 2))
+        elif way < 0.5:
             other[power] = -other[power]
-        elif rng.random() < 0.6:
-            other[power] += rng.choice((-2, -1, 1, 2)) if other[power] not in (-2, -1, 1, 2) else 3 * other[power]
+        elif way < 0.8:
+            other[power] += rng.choice([step for step in (-2, -1, 1, 2) if step != -other[power]])
         else:
             other[max(terms) + 1] = other.pop(power)
-    letter, named = rng.choice("xxxxnt"), (rng.random() < 0.7, rng.random() < 0.6)
-    free = rng.choice("xxnztu") if all(named) else letter
-    return _function(terms, letter, rng, named=named[0]), _function(other, free, rng, named=named[1])
+        other_roots = other_roots if other == _multiplied_out(other_roots) else []
+    letter, says_f = rng.choice("xxxxnt"), (rng.random() < 0.7, rng.random() < 0.6)
+    free = rng.choice("xxnztu") if all(says_f) else letter
+    return (
+        _function(terms, roots, divisor, letter, rng, named=says_f[0]),
+        _function(other, other_roots, other_divisor, free, rng, named=says_f[1]),
+    )
 
 
 def numbers(right: bool, rng: random.Random) -> tuple[str, str]:
@@ -108,7 +162,7 @@ def numbers(right: bool, rng: random.Random) -> tuple[str, str]:
         if answer != reference:
             break
     if rng.random() < 0.35 and "%" not in reference + answer:
-        name = rng.choice(_UNITS)
+        name = rng.choice(UNITS)
         unit = rng.choice((f" \\text{{ {name}}}", f" {name}"))
         return rng.choice(((reference + unit, answer + unit), (reference + unit, answer), (reference, answer + unit)))
     return reference, answer
@@ -120,9 +174,10 @@ def choices(question: str, texts: Sequence[str], right: bool, rng: random.Random
     The completion's working may name other choices; what counts is the one that it ends with.
     """
     if rng.random() < 0.45:
-        family = rng.choice(_FAMILIES)
-        names, shown = list(family), [""] * len(family)
-        question = f"{question}\nAnswer with one of: {', '.join(rng.sample(family, len(family)))}."
+        family = rng.choice(FAMILIES)
+        names = rng.sample(family, min(len(family), 5))
+        shown = [""] * len(names)
+        question = f"{question}\nAnswer with one of: {', '.join(names)}."
     else:
         names = list("ABCDEFGHIJK"[: len(texts)])
         shown = list(texts)
@@ -135,21 +190,6 @@ def choices(question: str, texts: Sequence[str], right: bool, rng: random.Random
     if rng.random() < 0.6:
         completion = f"{_weighed([name for name in names if name != names[said]], rng)} {completion}"
     return question, reference, completion
-
-
-def closing(answer: str, rng: random.Random) -> str:
-    """The last lines of a completion that gives this answer."""
-    plain = answer.strip("$") if answer.count("$") == 2 else answer
-    boxed = f"\\boxed{{{plain}}}"
-    return rng.choice(
-        (
-            *(answer, boxed, f"$\\boxed{{{plain}}}$", f"**{answer}**", f"</think>\n\n{answer}"),
-            *(f"The answer is {answer}.", f"Final Answer: The final answer is ${boxed}$", f"**Answer:** {answer}"),
-            *(f"Therefore, the answer is **{answer}**.", f"So the correct answer is: \\[ {boxed} \\]"),
-            *(f"Thus, we get {answer}.", f"The final answer is: ${boxed}$. I hope it is correct.", f"#### {answer}"),
-            *(f"Hence the result is {boxed}.", f"**Final Answer**\n\\[ {boxed} \\]", f"Answer: {answer}"),
-        )
-    )
 
 
 def after_working(text: str, workings: Sequence[str], rng: random.Random) -> str:
@@ -206,18 +246,55 @@ def _interval(ends: tuple[Fraction | None, Fraction | None], closed: tuple[bool,
     )
 
 
-def _function(terms: dict[int, int], letter: str, rng: random.Random, *, named: bool) -> str:
+def _multiplied_out(roots: Sequence[int]) -> dict[int, Fraction]:
+    """The terms of (x - first)(x - second)."""
+    if not roots:
+        return {}
+    first, second = roots
+    terms = {2: Fraction(1), 1: Fraction(-first - second), 0: Fraction(first * second)}
+    return {power: factor for power, factor in terms.items() if factor}
+
+
+def _sum(terms: dict[int, Fraction], letter: str, rng: random.Random) -> str:
     texts = []
     for power, factor in rng.sample(list(terms.items()), len(terms)):
         exponent = rng.choice((f"^{power}", f"^{{{power}}}")) if power > 1 else ""
         body = f"{letter}{exponent}" if power else ""
-        size = "" if abs(factor) == 1 and body else str(abs(factor))
+        size = "" if abs(factor) == 1 and body else _small_text(abs(factor), rng, plain=True)
         texts.append((" - " if factor < 0 else " + ") + size + body)
     text = "".join(texts).removeprefix(" + ")
-    text = f"-{text.removeprefix(' - ')}" if text.startswith(" - ") else text
+    return f"-{text.removeprefix(' - ')}" if text.startswith(" - ") else text
+
+
+def _function(
+    terms: dict[int, Fraction], roots: Sequence[int], divisor: int, letter: str, rng: random.Random, *, named: bool
+) -> str:
+    if roots and rng.random() < 0.5:
+        text = "".join(f"({letter} {'+' if root < 0 else '-'} {abs(root)})" for root in roots)
+    elif divisor > 1 and rng.random() < 0.4:
+        text, divisor = _sum({power: factor / divisor for power, factor in terms.items()}, letter, rng), 1
+    else:
+        text = _sum(terms, letter, rng)
+    if divisor > 1:
+        ways = (
+            f"\\frac{{{text}}}{{{divisor}}}",
+            f"\\dfrac{{{text}}}{{{divisor}}}",
+            f"\\frac{{1}}{{{divisor}}}({text})",
+        )
+        text = rng.choice((*ways, f"({text})/{divisor}"))
     text = text.replace(" ", "") if rng.random() < 0.3 else text
     ways = (f"f({letter}) = {text}", f"f({letter})={text}", f"f({letter}) = {text} \\text{{ for all }} {letter}")
     return rng.choice(ways) if named else text
+
+
+def _periodic(period: int, shift: Fraction, rng: random.Random) -> str:
+    """k periods of pi and a shift, in units of pi."""
+    letter, above, sign = rng.choice("kknm"), abs(shift.numerator), "-" if shift < 0 else "+"
+    angle = f"\\frac{{{above if above > 1 else ''}\\pi}}{{{shift.denominator}}}"
+    times = f"{period if period > 1 else ''}{letter}\\pi"
+    text = rng.choice((f"{times} {sign} {angle}", f"{sign.removeprefix('+')}{angle} + {times}"))
+    ways = (text, f"x = {text}", f"x = {text}, {letter} \\in \\mathbb{{Z}}", f"{text} ({letter} \\in \\mathbb{{Z}})")
+    return rng.choice(ways)
 
 
 def _value(rng: random.Random) -> tuple[float, Callable[[random.Random], str]]:

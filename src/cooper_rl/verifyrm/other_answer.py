@@ -11,10 +11,13 @@ from cooper_rl.verifyrm.same_answer import COMPARISON, INTERVAL, LATEX_FRACTION,
 
 _DIGITS = re.compile(r"(?<![\d.])\d+(?:\.\d+)?")
 _LETTER = re.compile(r"(?P<before>\(?)(?P<letter>[A-J])(?P<after>\)?)")
-_FAMILIES = tuple(
+FAMILIES = tuple(
     tuple(words.split())
     for words in (
-        *("yes no", "true false", "even odd", "increasing decreasing", "left right", "north south east west"),
+        *("yes no", "true false", "even odd", "left right", "north south east west", "always sometimes never"),
+        *("true false uncertain", "proved disproved unknown", "valid invalid", "finite infinite"),
+        *("increasing decreasing neither", "necessary sufficient both neither", "anna boris chen dora"),
+        "first second third fourth",
         "monday tuesday wednesday thursday friday saturday sunday",
         "red blue green yellow orange purple pink brown black white gray violet indigo cyan magenta gold silver",
         "mother father son daughter brother sister wife husband aunt uncle grandmother grandfather",
@@ -86,7 +89,7 @@ def _other_word(plain: str, rng: random.Random) -> str | None:
     if found := _LETTER.fullmatch(text):
         other = rng.choice([letter for letter in "ABCDE" if letter != found["letter"]])
         return f"{found['before']}{other}{found['after']}"
-    family = next((family for family in _FAMILIES if text.lower() in family), None)
+    family = next((family for family in FAMILIES if text.lower() in family), None)
     if family:
         other = rng.choice([word for word in family if word != text.lower()])
         return other.capitalize() if text[0].isupper() else other

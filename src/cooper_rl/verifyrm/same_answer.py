@@ -29,20 +29,9 @@ _ROOT = re.compile(r"(?<![\w.}/^])(\d{1,3}) ?\\sqrt\{(\d{1,4})\}")
 _FUNCTION_OF = re.compile(r"[A-Za-z] ?\((?P<letter>[a-z])\) ?=[^=<>]+")
 _POWER_OF_TEN = re.compile(r"10\^ ?\{? ?(?P<exponent>-?\d) ?\}?")
 COMPARISON = re.compile(r"<=|>=|<|>|!=")
-_UNITS = (
-    "cm",
-    "m",
-    "km",
-    "inches",
-    "feet",
-    "kg",
-    "grams",
-    "hours",
-    "minutes",
-    "days",
-    "dollars",
-    "points",
-    "square units",
+UNITS = (
+    *("cm", "m", "km", "inches", "feet", "kg", "grams", "hours", "minutes", "days", "dollars", "points"),
+    *("square units", "m^2"),
 )
 _NAMES = ("xyz", "abc", "pqr", "ABC", "mnk")
 
@@ -80,7 +69,7 @@ def _without_unit(plain: str, rng: random.Random) -> str | None:
 def _with_unit(plain: str, rng: random.Random) -> str | None:
     if not any(known.fullmatch(plain) for known in (_INTEGER, _DECIMAL, _FRACTION)):
         return None
-    return f"{plain} {OPEN}{rng.choice(_UNITS)}{CLOSE}"
+    return f"{plain} {OPEN}{rng.choice(UNITS)}{CLOSE}"
 
 
 def _angle(plain: str, rng: random.Random) -> str | None:

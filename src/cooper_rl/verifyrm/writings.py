@@ -42,14 +42,22 @@ def rounded(answer: str, rng: random.Random) -> str | None:
 
 
 def stated(answer: str, rng: random.Random) -> str:
-    """A completion that says nothing but this answer: bare, boxed or in a sentence."""
-    if rng.random() < 0.6:
-        return answer
-    sentence = rng.choice(
-        ("{}", "The answer is {}.", "Final Answer: The final answer is {}", "**Answer:** {}", "#### {}")
+    """A completion that says nothing but this answer: bare or in a closing sentence."""
+    return answer if rng.random() < 0.6 else closing(answer, rng)
+
+
+def closing(answer: str, rng: random.Random) -> str:
+    """The last lines of a completion that gives this answer."""
+    boxed = f"\\boxed{{{answer.replace('$', '')}}}"
+    return rng.choice(
+        (
+            *(answer, boxed, f"${boxed}$", f"**{answer}**", f"</think>\n\n{answer}"),
+            *(f"The answer is {answer}.", f"Final Answer: The final answer is ${boxed}$", f"**Answer:** {answer}"),
+            *(f"Therefore, the answer is **{answer}**.", f"So the correct answer is: \\[ {boxed} \\]"),
+            *(f"Thus, we get {answer}.", f"The final answer is: ${boxed}$. I hope it is correct.", f"#### {answer}"),
+            *(f"Hence the result is {boxed}.", f"**Final Answer**\n\\[ {boxed} \\]", f"Answer: {answer}"),
+        )
     )
-    plain = answer.strip("$") if answer.count("$") == 2 else answer
-    return sentence.format(f"$\\boxed{{{plain}}}$" if rng.random() < 0.5 and "$" not in plain else answer)
 
 
 def _written(answer: str, ways: Sequence[Way], rng: random.Random, *, required: bool) -> str | None:
