@@ -28,6 +28,7 @@ app = typer.Typer(
 WITH_OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 Config = Annotated[Path | None, typer.Option("--config", help="Recipe (YAML). Any key can follow as --key value.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with an output that is there.")]
+Bf16 = Annotated[bool, typer.Option("--bf16", help="Forward passes of the model in bfloat16; weights stay float32.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -157,6 +158,7 @@ def verify(
 def score(
     model: Annotated[str, typer.Option(help="A VerifyRM: folder, hub id or nano.")],
     file: Annotated[Path | None, typer.Argument(help="JSONL {question, reference, completion}; stdin.")] = None,
+    bf16: Bf16 = False,
 ) -> None:
     """Score completions with a VerifyRM: the same records with a score from 0 to 1.
 
@@ -170,7 +172,7 @@ def score(
         from cooper_rl.verifyrm import VerifyRM
         from cooper_rl.verifyrm.triples import score_stream
 
-        score_stream(lines, sys.stdout.write, VerifyRM.from_pretrained(path), source=name)
+        score_stream(lines, sys.stdout.write, VerifyRM.from_pretrained(path, bf16=bf16), source=name)
 
 
 @app.command(cls=RecipeCommand, context_settings=WITH_OVERRIDES)
@@ -258,6 +260,7 @@ def eval_rm(
     size: Annotated[int | None, typer.Option(min=1, help="Records of each file, drawn at random.")] = None,
     seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 0,
     probes: Annotated[bool, typer.Option(help="Also the probes of known hacks.")] = True,
+    bf16: Bf16 = False,
     json_: Json = False,
 ) -> None:
     """Measure a VerifyRM on labelled triples and on probes, beside the rule and the always-wrong guess.
@@ -274,7 +277,7 @@ def eval_rm(
         check_model_folder(resolve_model(model, "reward_model"), "--model")
     for file in files:
         check_labelled(file)
-    settings = EvalSettings(model=model, verifier=verifier, judge=judge, size=size, seed=seed, probes=probes)
+    settings = EvalSettings(model=model, verifier=verifier, judge=judge, size=size, seed=seed, probes=probes, bf16=bf16)
     found = evaluate_files(files, settings)
     typer.echo(json.dumps(found) if json_ else "\n".join(as_lines(found)))
 

@@ -130,6 +130,12 @@ EQUAL = [
     ("y + 1 = -(2x-1)^2", "-4x^2 + 4x - 2"),
     (r"\{2, 3\}", "x = 2 or x = 3"),
     ("f(x) = -1, f(x) = x + 1", r"f(x) = -1 \text{ and } f(x) = x + 1"),
+    # what the letter of a family of angles is says nothing new
+    (r"x = 2m\pi + \frac{\pi}{6}, m \in \mathbb{Z}", r"\frac{\pi}{6} + 2k\pi"),
+    (r"k\pi\ (k \in Z)", r"n\pi, \text{ where } n \text{ is an integer}"),
+    # counts of things, by name
+    ("51 cars and 45 old books", r"45 \text{ old books}, 51 \text{ cars}"),
+    ("f(3): 55, f(2): 56", "f(2) = 56 and f(3) = 55"),
 ]
 
 UNEQUAL = [
@@ -174,13 +180,18 @@ UNEQUAL = [
     ("y + 1 = -(2x-1)^2", "-4x^2 + 4x - 1"),
     ("f(x) = -1, f(x) = x + 1", "f(x) = -1, f(x) = x + 2"),
     ("x^2 + y^2 = 13", "13"),
+    (r"x = 2m\pi + \frac{\pi}{6}, m \in \mathbb{Z}", r"x = 2m\pi - \frac{\pi}{6}, m \in \mathbb{Z}"),
+    (r"2k\pi (k \in \mathbb{Z})", r"k\pi (k \in \mathbb{Z})"),
+    ("51 cars and 45 old books", r"51 \text{ old books}, 45 \text{ cars}"),
 ]
 
 
 def test_what_is_left_open():
-    """No "wrong" where nobody could say so: dots, and a space between digits."""
+    """No verdict where nobody could give one: dots, and words in another order."""
     assert explain("1/3", r"\boxed{0.333\ldots}").verdict is Verdict.UNPARSEABLE
     assert explain("1", r"\boxed{0.999...}").verdict is Verdict.UNPARSEABLE
+    assert same("pear, apple, plum", "plum, pear, apple") is None  # sorted words, or any
+    assert same("pear, apple, plum", "Pear, apple and plum") is True
     assert explain("1000", r"\boxed{1 000}").verdict is Verdict.UNPARSEABLE
     assert same("0", "no solution") is None and same(r"(-\infty, \infty)", r"\text{all real numbers}") is None
 
@@ -218,6 +229,8 @@ def test_equality_is_symmetric_but_for_rounding(reference, answer):
         ("The answer is 3. Wait, no. The answer is 4.", "4"),
         ("12", "12"),
         ("The answer is 18. I checked it: the answer is correct.", "18"),
+        (r"<think>Perhaps \boxed{3}, or the answer is 4.</think>" "\n\nknight", "knight"),
+        ("The answer is 4.</think>\n", "4"),
         ("First this.\nThen that.", None),
         (r"The final answer is $\boxed", None),
     ],

@@ -108,6 +108,13 @@ def test_the_command(labelled, capsys):
     low, high = found["files"][str(labelled)]["judges"]["model"]["accuracy_interval"]
     assert 0 <= low <= found["files"][str(labelled)]["judges"]["model"]["accuracy"] <= high <= 1
     assert set(found["probes"]["model"]) == set(PROBES)
+    app(["eval-rm", "--model", "nano", str(labelled), "--no-probes", "--bf16", "--json"], standalone_mode=False)
+    exact, rounded = (
+        f["files"][str(labelled)]["judges"]["model"] for f in (found, json.loads(capsys.readouterr().out))
+    )
+    assert rounded["auroc"] == pytest.approx(exact["auroc"], abs=0.05)
+    assert rounded["calibration_error"] == pytest.approx(exact["calibration_error"], abs=0.01)
+    assert rounded["calibration_error"] != exact["calibration_error"]  # it really was in bfloat16
     app(["eval-rm", str(labelled), "--no-probes"], standalone_mode=False)
     assert "always wrong" in capsys.readouterr().out
     app(["eval-rm", str(labelled), "--no-probes", "--size", "9", "--json"], standalone_mode=False)

@@ -34,7 +34,10 @@ def test_the_same_number_in_two_writings_is_the_same():
         assert _value(answer) == pytest.approx(_value(reference), rel=0.011), (reference, answer)
 
 
-@pytest.mark.parametrize("kind", [invented.numbers, invented.lists, invented.intervals, invented.functions])
+@pytest.mark.parametrize(
+    "kind",
+    [invented.numbers, invented.lists, invented.intervals, invented.functions, invented.counts, invented.periodic],
+)
 def test_the_rule_agrees_with_what_was_meant(kind):
     """It never takes the wrong ones for right, and but for rounded numbers it reads the right ones."""
     rng = random.Random(2)

@@ -35,6 +35,7 @@ class EvalSettings:
     judge: str | None = None
     size: int | None = None  # records of each file, drawn at random; None: all
     probes: bool = True
+    bf16: bool = False  # the model's forward passes
     probe_problems: int = 100
     bootstrap_samples: int = 1000
     seed: int = 0
@@ -91,7 +92,7 @@ def judges_of(settings: EvalSettings) -> dict[str, Judge]:
     if settings.model:
         from cooper_rl.verifyrm import VerifyRM
 
-        model = VerifyRM.from_pretrained(resolve_model(settings.model, "reward_model"))
+        model = VerifyRM.from_pretrained(resolve_model(settings.model, "reward_model"), bf16=settings.bf16)
         judges["model"] = lambda triples: model.score(*columns(triples)).double().numpy()
     if settings.verifier:
         judges["rule"] = lambda triples: rule_scores(str(settings.verifier), triples)

@@ -76,8 +76,11 @@ def read(completion: str) -> Reading:
     """Finds the answer that a completion states.
 
     The last box counts, boxes joined by "and" or a comma are one list; without a box, the last "answer is" or "####";
-    without either, a completion that is short enough to be an answer itself.
+    without either, a completion that is short enough to be an answer itself. Of a completion that ends its thinking,
+    what comes after it.
     """
+    thinking, _, said = completion.rpartition("</think>")
+    completion = said if said.strip() else thinking
     boxes, gaps = _boxes(completion)
     if boxes:
         corrected = len(boxes) > 1 and bool(_CORRECTION.search(gaps[-1]))

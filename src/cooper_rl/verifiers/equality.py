@@ -235,7 +235,13 @@ def _equal_groups(reference: Group, answer: Group) -> bool | None:
         if reference.kind != answer.kind and "set" in (reference.kind, answer.kind):
             return False
         return _both(*(equal(a, b) for a, b in zip(reference.items, answer.items, strict=True)))
-    return _equal_unordered(reference.items, answer.items, equal)
+    same = _equal_unordered(reference.items, answer.items, equal)
+    return None if same and _ordered_words(reference) and reference.items != answer.items else same
+
+
+def _ordered_words(group: Group) -> bool:
+    """A list of words, of which only the question says whether they are to be in order."""
+    return group.kind == "list" and all(isinstance(item, Words) and len(item.text) > 1 for item in group.items)
 
 
 def _equal_unordered(

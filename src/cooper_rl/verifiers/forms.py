@@ -91,7 +91,8 @@ _ASSIGNMENT = re.compile(
     rf"(?P<name>{_NAME}) ?(?P<arguments>\([A-Za-z0-9, \\]*\))? ?(?P<sign>=|:=|\\in\b) ?(?P<value>[^=].*)"
 )
 _TUPLE_NAME = re.compile(r"\([^()=]*(?:\([^()]*\)[^()=]*)*\) ?= ?(?P<value>[^=].*)")
-_LABEL = re.compile(rf"{OPEN}?[A-Za-z][A-Za-z ]*{CLOSE}? ?[:=] ?(?P<value>.+)")
+_LABEL = re.compile(rf"{OPEN}?[A-Za-z][A-Za-z ]*(?:\(\d\)|_\d)?{CLOSE}? ?[:=] ?(?P<value>.+)")
+_COUNTED = re.compile(rf"\d[\d.,/]* ?{OPEN}?(?P<thing> ?[A-Za-z][A-Za-z ]*){CLOSE}?")  # 12 red balls
 _CONDITION = re.compile(rf" ?{OPEN}? ?\b(?:for (?:all|every|any|each|some)|where|with|when|if|such that|given)\b.*")
 _ENVIRONMENT = re.compile(r"\\begin ?\{(?P<name>[pbvB]?matrix|array)\}(?:\{[lcr|]+\})?(?P<body>.*)\\end ?\{(?P=name)\}")
 _SET_BUILDER = re.compile(r"\\\{ ?[A-Za-z](?: ?\\in ?\\?[a-zA-Z{}]+)? ?[|:] ?(?P<condition>.+)\\\}")
@@ -99,14 +100,28 @@ _COMPARISON = re.compile(r"<=|>=|<|>")
 _CHOICE = re.compile(r"\(?(?P<letter>[A-J])\)?(?:[.:)] .*)?")
 _ARTICLE = re.compile(r"^(?:the|a|an) ", re.IGNORECASE)
 _INFINITE = re.compile(r"(?P<sign>[-+]?) ?(?:\\infty|infinity|oo)")
+_INTEGER = re.compile(  # what the k of k \pi is: ", k \in \mathbb{Z}", "(k \in Z)", ", where k is an integer"
+    r"(?:[,;(]|\b(?:where|with|for)\b) *(?:(?:where|with|for)\b)? *(?:(?:any|all)\b)? *(?P<letter>[kmn]) *"
+    r"(?:\\in *(?:\\math(?:bb|bf))? *\{?[ ]*Z[ ]*\}?|is any? integer|integer)[ )]*"
+)
 _SEPARATOR = rf"[,;]| and |{OPEN}[^{CLOSE}]*?\b(?:and|or) ?{CLOSE}|{OPEN} ?,? ?{CLOSE}| or "
 
 
 @lru_cache(maxsize=8192)
 def form_of(text: str) -> Form | None:
     """The form of an answer in any dress; None if it has none that is known here."""
-    plain = undress(text)
+    plain = _without_integer(undress(text))
     return _form(plain, depth=0) if plain else None
+
+
+def _without_integer(text: str) -> str:
+    """`k \\pi, k \\in \\mathbb{Z}` without what k is, which `k \\pi` says as well."""
+    flat = text.replace(OPEN, " ").replace(CLOSE, " ")
+    found = _INTEGER.search(flat)
+    before = flat[: found.start()] if found else ""
+    if not found or flat[found.end() :].strip() or re.search(r"[<>]|\\in\b", before):
+        return text
+    return text[: found.start()] if re.search(rf"(?<![A-Za-z\\]){found['letter']}(?![a-z])", before) else text
 
 
 def _form(text: str, depth: int) -> Form | None:
@@ -240,6 +255,8 @@ def _group(kind: str, body: str, depth: int) -> Group | None:
         items.append(item)
         if "=" in part or label:
             names.append(plain_words(part.partition("=" if "=" in part else ":")[0]))
+        elif counted := _COUNTED.fullmatch(part):
+            names.append(plain_words(counted["thing"]).lower())
     return Group(kind, tuple(items), tuple(names) if all(names) and len(names) == len(items) else ())
 
 

@@ -43,18 +43,21 @@ class VerifyRM:
         self.adapters: Any = None  # a PeftModel around `model`, where low-rank adapters are what is trained
 
     @classmethod
-    def from_pretrained(cls, path: str | Path, *, device: torch.device | str | None = None) -> VerifyRM:
+    def from_pretrained(
+        cls, path: str | Path, *, device: torch.device | str | None = None, bf16: bool = False
+    ) -> VerifyRM:
         """Loads a VerifyRM from a local folder or a hub id; safetensors only. Adapters are merged into their base.
 
         Args:
             device: where it scores; by default this process's accelerator, where there is one.
+            bf16: forward passes in bfloat16; the weights stay float32.
 
         Raises:
             MissingFileError: the path looks local and is not there.
             BadInputError: pickled weights, or a model that is not a one-label classifier.
         """
         if (Path(path) / ADAPTERS).is_dir():
-            return cls._from_adapters(Path(path), device)
+            return cls._from_adapters(Path(path), device, bf16)
         check_weights(path)
         config = AutoConfig.from_pretrained(path)
         if config.num_labels != 1 or not any("SequenceClassification" in a for a in config.architectures or []):
@@ -62,14 +65,16 @@ class VerifyRM:
                 f"{path}: not a VerifyRM (a sequence classifier with one label): make one with `cooper train-rm`"
             )
         model = AutoModelForSequenceClassification.from_pretrained(path, use_safetensors=True, dtype=torch.float32)
-        return cls(model.to(device or own_device()).eval(), _tokenizer(path), _settings(path))
+        found = cls(model.to(device or own_device()).eval(), _tokenizer(path), _settings(path))
+        found.autocast = torch.bfloat16 if bf16 else None
+        return found
 
     @classmethod
-    def _from_adapters(cls, path: Path, device: torch.device | str | None) -> VerifyRM:
+    def _from_adapters(cls, path: Path, device: torch.device | str | None, bf16: bool) -> VerifyRM:
         from peft import PeftModel
 
         written = json.loads((path / ADAPTERS / "adapter_config.json").read_text())
-        found = cls.from_pretrained(written["base_model_name_or_path"], device=device)
+        found = cls.from_pretrained(written["base_model_name_or_path"], device=device, bf16=bf16)
         found.adapters = PeftModel.from_pretrained(found.model, path / ADAPTERS)  # type: ignore[arg-type]
         found.merge_adapters()
         found.model.eval()
