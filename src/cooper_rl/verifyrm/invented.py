@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 from cooper_rl.verifyrm.other_answer import FAMILIES
@@ -30,9 +31,8 @@ def answers(right: bool, rng: random.Random) -> tuple[str, str]:
     """(reference, answer): the same thing in two writings, or two things that look alike."""
     kinds = (numbers, lists, intervals, functions, counts, periodic)
     reference, answer = rng.choices(kinds, (32, 24, 15, 15, 8, 6))[0](right, rng)
-    return rng.choices(((reference, answer), (f"${reference}$", answer), (f"${reference}$", f"${answer}$")), (7, 2, 1))[
-        0
-    ]
+    dresses = ((reference, answer), (f"${reference}$", answer), (f"${reference}$", f"${answer}$"))
+    return rng.choices(dresses, (7, 2, 1))[0]
 
 
 def lists(right: bool, rng: random.Random) -> tuple[str, str]:
@@ -119,34 +119,16 @@ def periodic(right: bool, rng: random.Random) -> tuple[str, str]:
 def functions(right: bool, rng: random.Random) -> tuple[str, str]:
     """(reference, answer): a polynomial, its terms in any order, multiplied out or not, over a divisor or not; or
     another one. Its letter is free in f(x)."""
-    terms = {
-        power: Fraction(rng.choice((-1, 1)) * rng.randint(1, 9)) for power in rng.sample(range(4), rng.randint(1, 3))
-    }
-    roots = rng.sample([root for root in range(-6, 7) if root], 2) if rng.random() < 0.3 else []
+    factors = {power: rng.choice((-1, 1)) * rng.randint(1, 9) for power in rng.sample(range(4), rng.randint(1, 3))}
+    roots = rng.sample([root for root in range(-6, 7) if root], 2) if rng.random() < 0.3 else None
     divisor = rng.choice((1, 1, 1, 1, 2, 3, 5, 6))
-    terms = _multiplied_out(roots) if roots else terms
-    other, other_roots, other_divisor = dict(terms), list(roots), divisor
-    if not right:
-        power, way = rng.choice(list(terms)), rng.random()
-        if roots and way < 0.5:
-            other_roots[0] += rng.choice(
-                [step for step in (-2, -1, 1, 2) if step not in (-roots[0], roots[1] - roots[0])]
-            )
-            other = _multiplied_out(other_roots)
-        elif divisor > 1 and way < 0.7:
-            other_divisor = divisor + rng.choice((1, 2))
-        elif way < 0.5:
-            other[power] = -other[power]
-        elif way < 0.8:
-            other[power] += rng.choice([step for step in (-2, -1, 1, 2) if step != -other[power]])
-        else:
-            other[max(terms) + 1] = other.pop(power)
-        other_roots = other_roots if other == _multiplied_out(other_roots) else []
+    polynomial = _Polynomial(_multiplied_out(roots) if roots else factors, divisor, roots)
+    other = polynomial if right else _other_polynomial(polynomial, rng)
     letter, says_f = rng.choice("xxxxnt"), (rng.random() < 0.7, rng.random() < 0.6)
     free = rng.choice("xxnztu") if all(says_f) else letter
     return (
-        _function(terms, roots, divisor, letter, rng, named=says_f[0]),
-        _function(other, other_roots, other_divisor, free, rng, named=says_f[1]),
+        _function(polynomial, letter, rng, named=says_f[0]),
+        _function(other, free, rng, named=says_f[1]),
     )
 
 
@@ -246,45 +228,67 @@ def _interval(ends: tuple[Fraction | None, Fraction | None], closed: tuple[bool,
     )
 
 
-def _multiplied_out(roots: Sequence[int]) -> dict[int, Fraction]:
-    """The terms of (x - first)(x - second)."""
-    if not roots:
-        return {}
+@dataclass(frozen=True)
+class _Polynomial:
+    """The sum of factors[power] * x ** power, over a divisor; `roots`: of the sum, where it is a product."""
+
+    factors: Mapping[int, int]
+    divisor: int = 1
+    roots: Sequence[int] | None = None
+
+
+def _multiplied_out(roots: Sequence[int]) -> dict[int, int]:
+    """The factors of (x - first)(x - second)."""
     first, second = roots
-    terms = {2: Fraction(1), 1: Fraction(-first - second), 0: Fraction(first * second)}
-    return {power: factor for power, factor in terms.items() if factor}
+    factors = {2: 1, 1: -first - second, 0: first * second}
+    return {power: factor for power, factor in factors.items() if factor}
 
 
-def _sum(terms: dict[int, Fraction], letter: str, rng: random.Random) -> str:
-    texts = []
-    for power, factor in rng.sample(list(terms.items()), len(terms)):
-        exponent = rng.choice((f"^{power}", f"^{{{power}}}")) if power > 1 else ""
-        body = f"{letter}{exponent}" if power else ""
-        size = "" if abs(factor) == 1 and body else _small_text(abs(factor), rng, plain=True)
-        texts.append((" - " if factor < 0 else " + ") + size + body)
-    text = "".join(texts).removeprefix(" + ")
-    return f"-{text.removeprefix(' - ')}" if text.startswith(" - ") else text
-
-
-def _function(
-    terms: dict[int, Fraction], roots: Sequence[int], divisor: int, letter: str, rng: random.Random, *, named: bool
-) -> str:
-    if roots and rng.random() < 0.5:
-        text = "".join(f"({letter} {'+' if root < 0 else '-'} {abs(root)})" for root in roots)
-    elif divisor > 1 and rng.random() < 0.4:
-        text, divisor = _sum({power: factor / divisor for power, factor in terms.items()}, letter, rng), 1
+def _other_polynomial(polynomial: _Polynomial, rng: random.Random) -> _Polynomial:
+    """Another one: a root, the divisor, a factor, its sign or its power changed."""
+    factors, divisor, roots = dict(polynomial.factors), polynomial.divisor, polynomial.roots
+    power, way = rng.choice(list(factors)), rng.random()
+    if roots and way < 0.5:
+        steps = [step for step in (-2, -1, 1, 2) if step not in (-roots[0], roots[1] - roots[0])]
+        roots = [roots[0] + rng.choice(steps), roots[1]]
+        return _Polynomial(_multiplied_out(roots), divisor, roots)
+    if divisor > 1 and way < 0.7:
+        return _Polynomial(factors, divisor + rng.choice((1, 2)), roots)
+    if way < 0.5:
+        factors[power] = -factors[power]
+    elif way < 0.8:
+        factors[power] += rng.choice([step for step in (-2, -1, 1, 2) if step != -factors[power]])
     else:
-        text = _sum(terms, letter, rng)
+        factors[max(polynomial.factors) + 1] = factors.pop(power)
+    return _Polynomial(factors, divisor)
+
+
+def _function(polynomial: _Polynomial, letter: str, rng: random.Random, *, named: bool) -> str:
+    divisor = polynomial.divisor
+    if polynomial.roots and rng.random() < 0.5:
+        text = "".join(f"({letter} {'+' if root < 0 else '-'} {abs(root)})" for root in polynomial.roots)
+    elif divisor > 1 and rng.random() < 0.4:
+        text, divisor = _sum(polynomial.factors, divisor, letter, rng), 1
+    else:
+        text = _sum(polynomial.factors, 1, letter, rng)
     if divisor > 1:
-        ways = (
-            f"\\frac{{{text}}}{{{divisor}}}",
-            f"\\dfrac{{{text}}}{{{divisor}}}",
-            f"\\frac{{1}}{{{divisor}}}({text})",
-        )
-        text = rng.choice((*ways, f"({text})/{divisor}"))
+        fractions = (f"\\frac{{{text}}}{{{divisor}}}", f"\\dfrac{{{text}}}{{{divisor}}}")
+        text = rng.choice((*fractions, f"\\frac{{1}}{{{divisor}}}({text})", f"({text})/{divisor}"))
     text = text.replace(" ", "") if rng.random() < 0.3 else text
     ways = (f"f({letter}) = {text}", f"f({letter})={text}", f"f({letter}) = {text} \\text{{ for all }} {letter}")
     return rng.choice(ways) if named else text
+
+
+def _sum(factors: Mapping[int, int], divisor: int, letter: str, rng: random.Random) -> str:
+    """The terms in any order, each over the divisor."""
+    texts = []
+    for power, factor in rng.sample(list(factors.items()), len(factors)):
+        exponent = rng.choice((f"^{power}", f"^{{{power}}}")) if power > 1 else ""
+        body, size = f"{letter}{exponent}" if power else "", Fraction(abs(factor), divisor)
+        text = "" if size == 1 and body else _small_text(size, rng, plain=True)
+        texts.append((" - " if factor < 0 else " + ") + text + body)
+    text = "".join(texts).removeprefix(" + ")
+    return f"-{text.removeprefix(' - ')}" if text.startswith(" - ") else text
 
 
 def _periodic(period: int, shift: Fraction, rng: random.Random) -> str:
