@@ -144,6 +144,8 @@ def test_early_stopping_keeps_the_best(train_file, tmp_path):
         10,
         15,
     ]  # nothing moves at a learning rate of 0: the first is the best, two more are waited for
+    checkpoint = VerifyRM.from_pretrained(tmp_path / "rm" / "checkpoint-15")  # scores as it was trained
+    assert checkpoint.settings.max_tokens == config.max_tokens != VerifyRMSettings().max_tokens
 
 
 def test_progress_tells_steps_and_loss(train_file, tmp_path):

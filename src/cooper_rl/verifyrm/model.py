@@ -186,6 +186,10 @@ class VerifyRM:
         else:
             self.adapters.save_pretrained(Path(folder) / ADAPTERS)
         self.tokenizer.save_pretrained(folder)
+        self.save_settings(folder)
+
+    def save_settings(self, folder: str | Path) -> None:
+        """Writes how the weights beside it are scored with: verifyrm.json."""
         (Path(folder) / SETTINGS_FILE).write_text(json.dumps(asdict(self.settings), indent=2) + "\n")
 
     def load_weights(self, folder: str | Path) -> None:

@@ -141,6 +141,11 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
         )
         return self.lr_scheduler
 
+    def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+        """A checkpoint that `VerifyRM.from_pretrained` reads as it was trained: with or without reference, how long."""
+        super()._save(output_dir, state_dict)
+        self.reward_model.save_settings(output_dir or self.config.output_dir)
+
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         """Figures on the held-out triples."""
         found = {f"eval_{name}": value for name, value in evaluate(self.reward_model, self.heldout).items()}
