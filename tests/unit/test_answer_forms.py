@@ -133,6 +133,7 @@ EQUAL = [
     # what the letter of a family of angles is says nothing new
     (r"x = 2m\pi + \frac{\pi}{6}, m \in \mathbb{Z}", r"\frac{\pi}{6} + 2k\pi"),
     (r"k\pi\ (k \in Z)", r"n\pi, \text{ where } n \text{ is an integer}"),
+    (r"k\pi\text{ for } k \in \mathbb{Z}", r"n\pi\text{ where n is an integer}"),
     # counts of things, by name
     ("51 cars and 45 old books", r"45 \text{ old books}, 51 \text{ cars}"),
     ("f(3): 55, f(2): 56", "f(2) = 56 and f(3) = 55"),

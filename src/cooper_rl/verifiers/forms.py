@@ -101,8 +101,8 @@ _CHOICE = re.compile(r"\(?(?P<letter>[A-J])\)?(?:[.:)] .*)?")
 _ARTICLE = re.compile(r"^(?:the|a|an) ", re.IGNORECASE)
 _INFINITE = re.compile(r"(?P<sign>[-+]?) ?(?:\\infty|infinity|oo)")
 _INTEGER = re.compile(  # what the k of k \pi is: ", k \in \mathbb{Z}", "(k \in Z)", ", where k is an integer"
-    r"(?:[,;(]|\b(?:where|with|for)\b) *(?:(?:where|with|for)\b)? *(?:(?:any|all)\b)? *(?P<letter>[kmn]) *"
-    r"(?:\\in *(?:\\math(?:bb|bf))? *\{?[ ]*Z[ ]*\}?|is any? integer|integer)[ )]*"
+    r"(?:[,;(]|\b(?:where|with|for)\b) {0,4}(?:(?:where|with|for)\b)? {0,4}(?:(?:any|all)\b)? {0,4}"
+    r"(?P<letter>[kmn]) {0,4}(?:\\in {0,4}(?:\\math(?:bb|bf))? {0,4}\{? {0,4}Z {0,4}\}?|is any? integer|integer)[ )]*"
 )
 _SEPARATOR = rf"[,;]| and |{OPEN}[^{CLOSE}]*?\b(?:and|or) ?{CLOSE}|{OPEN} ?,? ?{CLOSE}| or "
 
@@ -121,7 +121,8 @@ def _without_integer(text: str) -> str:
     before = flat[: found.start()] if found else ""
     if not found or flat[found.end() :].strip() or re.search(r"[<>]|\\in\b", before):
         return text
-    return text[: found.start()] if re.search(rf"(?<![A-Za-z\\]){found['letter']}(?![a-z])", before) else text
+    uses_it = re.search(rf"(?<![A-Za-z\\]){found['letter']}(?![a-z])", before)
+    return text[: found.start()].rstrip(f" {OPEN}") if uses_it else text
 
 
 def _form(text: str, depth: int) -> Form | None:

@@ -144,7 +144,8 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         """A checkpoint that `VerifyRM.from_pretrained` reads as it was trained: with or without reference, how long."""
         super()._save(output_dir, state_dict)
-        self.reward_model.save_settings(output_dir or self.config.output_dir)
+        if self.args.should_save:  # every rank comes here, one of them writes
+            self.reward_model.save_settings(output_dir or self.config.output_dir)
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         """Figures on the held-out triples."""
