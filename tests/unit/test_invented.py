@@ -84,3 +84,4 @@ def test_working_comes_before_the_answer_and_states_none_itself():
     assert text.endswith(" \\boxed{7}") and len(text) > 20
     closings = {closing("$x = 3$", rng) for _ in range(200)}
     assert len(closings) > 10 and all("x = 3" in text and "$$" not in text for text in closings)
+    assert all(r"\$18" in closing(r"\$18", rng) for _ in range(200))

@@ -48,7 +48,8 @@ def stated(answer: str, rng: random.Random) -> str:
 
 def closing(answer: str, rng: random.Random) -> str:
     """The last lines of a completion that gives this answer."""
-    boxed = f"\\boxed{{{answer.replace('$', '')}}}"
+    plain = re.sub(r"(?<!\\)\$", "", answer)  # not the dollar of \$18
+    boxed = f"\\boxed{{{plain}}}"
     return rng.choice(
         (
             *(answer, boxed, f"${boxed}$", f"**{answer}**", f"</think>\n\n{answer}"),
