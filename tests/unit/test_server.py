@@ -61,12 +61,12 @@ def test_a_refusal_is_not_repeated(serve):
 
 def test_a_hanging_server_and_one_that_is_gone(serve):
     def hang(body, count):
-        time.sleep(1)
+        time.sleep(10)
         return echo(body, count)
 
     started = time.monotonic()
     assert ask(serve(hang), "a", timeout_seconds=0.1, retries=1) == [None]
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 10
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
