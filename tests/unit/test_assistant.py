@@ -30,23 +30,22 @@ def test_it_is_asked_for_wrong_rewrites(serve):
 
 def test_what_was_begun_is_not_asked_again_and_hardly_waited_for(serve):
     def slow(body, count):
-        time.sleep(0.3)
+        time.sleep(1)
         return echo(body, count)
 
     server = serve(slow)
     rewrite = assistant(server)
     rewrite.begin(REQUESTS)
-    time.sleep(0.6)  # the policy's step
+    while len(server.requests) < 2 or server.busy:  # the policy's step
+        time.sleep(0.05)
     texts = rewrite(REQUESTS, 0)
     assert all(texts) and len(server.requests) == 2
-    assert rewrite.end_step()["time/assistant_wait_seconds"] < 0.2
+    assert rewrite.end_step()["time/assistant_wait_seconds"] < 0.8
     rewrite.begin(REQUESTS)
     assert len(rewrite(REQUESTS[:1], 0)) == 1  # other requests than those begun: asked for themselves
-    assert rewrite.end_step() == {
-        "pairs/assistant_failure_rate": 0.0,
-        "pairs/assistant_paused": 0.0,
-        "time/assistant_wait_seconds": pytest.approx(0.3, abs=0.6),
-    }
+    end = rewrite.end_step()
+    assert end.pop("time/assistant_wait_seconds") > 0.9
+    assert end == {"pairs/assistant_failure_rate": 0.0, "pairs/assistant_paused": 0.0}
 
 
 def test_a_server_that_is_down_is_left_alone_and_tried_again(serve):

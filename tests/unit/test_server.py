@@ -98,13 +98,13 @@ def test_an_answer_that_is_too_long_or_dribbles_or_comes_too_late(serve):
 
     def some_hang(body, count):
         if body["messages"][-1]["content"] == "slow":
-            time.sleep(2)
+            time.sleep(10)
         return echo(body, count)
 
     started = time.monotonic()
     server = serve(some_hang)
-    assert ask(server, "a", "slow", "b", batch_seconds=0.5) == ["A", None, "B"]
-    assert time.monotonic() - started < 1.5
+    assert ask(server, "a", "slow", "b", batch_seconds=1) == ["A", None, "B"]
+    assert time.monotonic() - started < 10
 
 
 def test_an_address_that_is_none(serve):

@@ -115,6 +115,13 @@ def test_gradient_checkpointing_changes_nothing(train_file, tmp_path):
     assert same_weights(tmp_path / "without", tmp_path / "with", tolerance=1e-6)
 
 
+def test_either_form_of_adamw_gives_the_same_but_for_rounding(train_file, tmp_path):
+    for optim in ("adamw_torch", "adamw_torch_fused"):
+        train_reward_model(config_of(train_file, tmp_path / optim, optim=optim))
+    assert same_weights(tmp_path / "adamw_torch", tmp_path / "adamw_torch_fused", tolerance=1e-4)
+    assert not same_weights(tmp_path / "adamw_torch", tmp_path / "adamw_torch_fused")  # `optim` is heeded
+
+
 def test_accumulated_batches_are_one_batch(train_file, tmp_path):
     """2 x 8 of the same length buckets is not 1 x 16, but both are means over 16: the step count tells it."""
     train_reward_model(
@@ -259,6 +266,7 @@ def test_without_working_there_is_none_to_put_before_an_answer():
     [
         ({"early_stopping_patience": 2}, "eval_steps"),
         ({"augment_wrong": 2.0}, "augment_wrong"),
+        ({"optim": "adamw_hf"}, "adamw_torch_fused or adamw_torch"),
         ({"augment_references": -0.1}, "augment_references"),
     ],
 )

@@ -22,6 +22,7 @@ class RewardModelTrainConfig:
     max_steps: int = -1
     per_device_train_batch_size: int = 32
     learning_rate: float = 2e-5
+    optim: str = "adamw_torch_fused"  # one pass over memory a step | adamw_torch: other rounding, a slower step
     weight_decay: float = 0.01
     adam_beta1: float = 0.9
     adam_beta2: float = 0.999
@@ -56,6 +57,8 @@ class RewardModelTrainConfig:
         self.train_files, self.eval_files = as_list(self.train_files), as_list(self.eval_files)
         if self.lr_scheduler_type not in ("cosine", "linear", "constant"):
             raise BadInputError(f"train-rm: lr_scheduler_type {self.lr_scheduler_type!r}: cosine, linear or constant")
+        if self.optim not in ("adamw_torch_fused", "adamw_torch"):
+            raise BadInputError(f"train-rm: optim {self.optim!r}: adamw_torch_fused or adamw_torch")
         if self.early_stopping_patience and (not self.eval_steps or self.save_steps % self.eval_steps):
             raise BadInputError("train-rm: early stopping needs eval_steps, and save_steps a multiple of it")
         for name in (name for name in vars(self) if name.startswith("augment_")):

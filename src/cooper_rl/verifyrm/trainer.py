@@ -131,7 +131,7 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
             lr=config.learning_rate,
             betas=(config.adam_beta1, config.adam_beta2),
             weight_decay=config.weight_decay,
-            fused=True,  # one pass over memory, where the default takes a dozen
+            fused=config.optim == "adamw_torch_fused" or None,
         )
         return self.optimizer
 
