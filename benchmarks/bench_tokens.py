@@ -1,10 +1,11 @@
 """VerifyRM's scoring and training in tokens a second, as a share of this machine's matrix-multiply limit.
 
-    python benchmarks/bench_tokens.py [--model FOLDER] [--triples 1024] [--steps 12]
+    python benchmarks/bench_tokens.py [--model FOLDER] [--triples 1024] [--steps 12] [--bf16]
 
 The limit is the best rate of a float32 matrix product in the same run. A token costs 2 operations a weight of the
 backbone (embeddings apart) to score and 6 to train; attention is left out. Scoring counts every token of every triple,
-though a question's shared prefix is computed once: its share can be above what was multiplied.
+though a question's shared prefix is computed once: its share can be above what was multiplied. Training is timed with
+each form of AdamW, in turn; `--bf16` trains under autocast, with the limit still that of float32.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from cooper_rl.records import LabelledCompletion
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.config import RewardModelTrainConfig
 from cooper_rl.verifyrm.trainer import RewardModelTrainer
+
+OPTIMS = ("adamw_torch_fused", "adamw_torch")
 
 
 def matmul_limit(seconds: float = 2.0) -> float:
@@ -49,6 +52,7 @@ def main() -> None:
     parser.add_argument("--triples", type=int, default=1024)
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--bf16", action="store_true")
     arguments = parser.parse_args()
     torch.manual_seed(0)
     model = VerifyRM.from_pretrained(resolve_model(arguments.model, "reward_model"))
@@ -65,27 +69,39 @@ def main() -> None:
     lengths = [len(ids) for ids in model.encode(*columns)]
     padded = max(lengths) * len(lengths)
     model.score(*(column[:64] for column in columns))
-    rates: dict[str, list[float]] = {"score": [], "train": []}
+    rates: dict[str, list[float]] = {"score": [], **{f"train, {optim}": [] for optim in OPTIMS}}
     for turn in range(arguments.turns):
         started = time.perf_counter()
         model.score(*columns)
         rates["score"].append(sum(lengths) / (time.perf_counter() - started))
-        with tempfile.TemporaryDirectory() as folder:
-            config = RewardModelTrainConfig(
-                arguments.model, ["-"], folder, per_device_train_batch_size=32, max_steps=arguments.steps, seed=turn
-            )
-            trainer = RewardModelTrainer(model, triples, [], config)
-            seen = sum(lengths[i] for rows in list(trainer.buckets)[: arguments.steps] for i in rows)
-            started = time.perf_counter()
-            trainer.train()
-            rates["train"].append(seen / (time.perf_counter() - started))
+        for optim in OPTIMS:
+            with tempfile.TemporaryDirectory() as folder:
+                config = RewardModelTrainConfig(
+                    arguments.model,
+                    ["-"],
+                    folder,
+                    per_device_train_batch_size=32,
+                    max_steps=arguments.steps,
+                    seed=turn,
+                    optim=optim,
+                    bf16=arguments.bf16,
+                )
+                trainer = RewardModelTrainer(model, triples, [], config)
+                seen = sum(lengths[i] for rows in list(trainer.buckets)[: arguments.steps] for i in rows)
+                started = time.perf_counter()
+                trainer.train()
+                rates[f"train, {optim}"].append(seen / (time.perf_counter() - started))
         model.model.eval()
-    for name, operations in (("score", 2), ("train", 6)):
+    for name in rates:
+        operations = 2 if name == "score" else 6
         share = [rate * operations * weights / limit for rate in rates[name]]
         print(
             f"{name}: median {statistics.median(rates[name]):,.0f} tokens a second, "
             f"{statistics.median(share):.1%} of the limit ({min(share):.1%} to {max(share):.1%}, {len(share)} turns)"
         )
+    fused, plain = (rates[f"train, {optim}"] for optim in OPTIMS)
+    ratios = [a / b for a, b in zip(fused, plain, strict=True)]
+    print(f"{OPTIMS[0]} / {OPTIMS[1]}: {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
     print(f"of {padded:,} tokens padded to one length {sum(lengths):,} are there")
 
 
