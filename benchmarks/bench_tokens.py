@@ -92,12 +92,12 @@ def main() -> None:
                 trainer.train()
                 rates[f"train, {optim}"].append(seen / (time.perf_counter() - started))
         model.model.eval()
-    for name in rates:
-        rates[name].pop(0)
+    rates = {name: found[1:] for name, found in rates.items()}
+    for name, found in rates.items():
         operations = 2 if name == "score" else 6
-        share = [rate * operations * weights / limit for rate in rates[name]]
+        share = [rate * operations * weights / limit for rate in found]
         print(
-            f"{name}: median {statistics.median(rates[name]):,.0f} tokens a second, "
+            f"{name}: median {statistics.median(found):,.0f} tokens a second, "
             f"{statistics.median(share):.1%} of the limit ({min(share):.1%} to {max(share):.1%}, {len(share)} turns)"
         )
     fused, plain = (rates[f"train, {optim}"] for optim in OPTIMS)
