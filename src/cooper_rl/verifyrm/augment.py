@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -78,12 +79,16 @@ def _invented(
         right = rng.random() < 0.5
         if rng.random() < invent:
             reference, answer = invented.answers(right, rng)
-            said = stated(answer, rng)
-            yield replace(triple, reference_answer=reference, completion=said, correct=right, source="invented")
+            question = triple.question if rng.random() < 0.5 else _last_sentence(triple.question)
+            yield LabelledCompletion(question, reference, stated(answer, rng), right, "invented", triple.problem_id)
         if short and rng.random() < choices:
-            texts = rng.choices(short, k=rng.randint(3, 7))
+            texts = rng.choices(short, k=rng.randint(3, 10))
             question, reference, said = invented.choices(triple.question, texts, right, rng)
             yield LabelledCompletion(question, reference, said, right, "choices", triple.problem_id)
+
+
+def _last_sentence(question: str) -> str:
+    return re.split(r"(?<=[.?!:])\s+|\n", question.strip())[-1]
 
 
 def _at_the_end_of_working(

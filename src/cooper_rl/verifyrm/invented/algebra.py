@@ -13,7 +13,10 @@ from cooper_rl.verifyrm.invented.values import small_text
 def functions(right: bool, rng: random.Random) -> tuple[str, str]:
     """(reference, answer): a polynomial, its terms in any order, multiplied out or not, over a divisor or not; or
     another one. Its letter is free in f(x)."""
-    factors = {power: rng.choice((-1, 1)) * rng.randint(1, 9) for power in rng.sample(range(4), rng.randint(1, 3))}
+    factors = {
+        power: rng.choice((-1, 1)) * rng.choice((1, 1, 1, *range(2, 10)))
+        for power in rng.sample(range(4), rng.randint(1, 3))
+    }
     roots = rng.sample([root for root in range(-6, 7) if root], 2) if rng.random() < 0.3 else None
     divisor = rng.choice((1, 1, 1, 1, 2, 3, 5, 6))
     polynomial = _Polynomial(_multiplied_out(roots) if roots else factors, divisor, roots)
@@ -51,7 +54,7 @@ def _multiplied_out(roots: Sequence[int]) -> dict[int, int]:
 
 
 def _other_polynomial(polynomial: _Polynomial, rng: random.Random) -> _Polynomial:
-    """Another one: a root, the divisor, a factor, its sign or its power changed."""
+    """Another one: a root, the divisor, a factor, its sign or its power changed, or a part of this one."""
     factors, divisor, roots = dict(polynomial.factors), polynomial.divisor, polynomial.roots
     power, way = rng.choice(list(factors)), rng.random()
     if roots and way < 0.5:
@@ -60,7 +63,9 @@ def _other_polynomial(polynomial: _Polynomial, rng: random.Random) -> _Polynomia
         return _Polynomial(_multiplied_out(roots), divisor, roots)
     if divisor > 1 and way < 0.7:
         return _Polynomial(factors, divisor + rng.choice((1, 2)), roots)
-    if way < 0.5:
+    if way < 0.2 and len(factors) > 1:
+        del factors[power]
+    elif way < 0.5:
         factors[power] = -factors[power]
     elif way < 0.8:
         factors[power] += rng.choice([step for step in (-2, -1, 1, 2) if step != -factors[power]])

@@ -1,4 +1,4 @@
-"""Several answers at once: lists, intervals, counts of things."""
+"""Several answers at once: lists in any order or in one, intervals, counts of things."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from cooper_rl.verifyrm.invented.values import small, small_text
+from cooper_rl.verifyrm.other_answer import FAMILIES
 
 _NOUNS = (
     *("apples", "boys", "girls", "goats", "red balls", "hours", "minutes", "coins", "children", "adults", "old books"),
@@ -89,6 +90,25 @@ def counts(right: bool, rng: random.Random) -> tuple[str, str]:
         return f"{', '.join(parts[:-1])}{last}{parts[-1]}"
 
     return written(values), written(said)
+
+
+def orders(right: bool, rng: random.Random) -> tuple[str, str]:
+    """(reference, answer): a list in brackets, whose order counts; or with two exchanged, one replaced or left out."""
+    things = rng.choice([_NOUNS, *(family for family in (*_NAMES, *FAMILIES) if len(family) > 3)])
+    pool = rng.sample(things, len(things)) if rng.random() < 0.7 else [str(n) for n in rng.sample(range(-9, 40), 8)]
+    items = pool[: rng.randint(3, min(7, len(pool)))]
+    said = list(items)
+    if not right:
+        first, second = rng.sample(range(len(said)), 2)
+        if len(pool) > len(items) and rng.random() < 0.3:
+            said[first] = pool[-1]
+        elif rng.random() < 0.2:
+            said.pop(first)
+        else:
+            said[first], said[second] = said[second], said[first]
+    comma, inner = rng.choice((", ", ",", ",\\ ")), rng.choice(("{}", "{}", "{}", "'{}'"))
+    text = comma.join(inner.format(item) for item in said)
+    return f"[{', '.join(items)}]", rng.choice((f"[{text}]", f"[{text}]", text))
 
 
 def _group(group: Sequence[Fraction], rng: random.Random, *, plain: bool = False) -> str:

@@ -12,6 +12,8 @@ from cooper_rl.verifyrm.same_answer import UNITS
 
 def numbers(right: bool, rng: random.Random) -> tuple[str, str]:
     """(reference, answer): a number and the same one in another writing, exact or rounded, or another number."""
+    if right and rng.random() < 0.08:
+        return _roughly_the_same(rng)
     value, exact = _value(rng)
     other_value, other_exact = value, exact
     while not right and _may_pass_for(other_value, value):
@@ -87,6 +89,14 @@ def _number(value: float, exact: Callable[[random.Random], str], rng: random.Ran
         return f"{100 * value:.{rng.choice((1, 2))}f}\\%"
     digits = max(rng.choice((0, 1, 2, 2, 3, 4)), 2 - math.floor(math.log10(abs(value))))
     return rng.choice(("", "", "", "\\approx ", "≈ ")) + f"{value:.{digits}f}"
+
+
+def _roughly_the_same(rng: random.Random) -> tuple[str, str]:
+    """A decimal, and what comes out where numbers were rounded on the way: graders take it for the same."""
+    value = round(rng.choice((1, 1, 10)) * rng.uniform(10, 100), rng.choice((1, 2)))
+    percent = rng.choice(("", "", "", "\\%"))
+    other = value * (1 + rng.choice((0, rng.uniform(-0.0015, 0.0015))))
+    return f"{value}{percent}", f"{other:.{rng.choice((1, 1, 2)) if value < 100 else rng.choice((0, 1, 2))}f}{percent}"
 
 
 def _may_pass_for(other: float, value: float) -> bool:
