@@ -137,6 +137,13 @@ EQUAL = [
     # counts of things, by name
     ("51 cars and 45 old books", r"45 \text{ old books}, 51 \text{ cars}"),
     ("f(3): 55, f(2): 56", "f(2) = 56 and f(3) = 55"),
+    # things in an order
+    (r"a \to b \to c", "a -> b → c"),
+    ("a<b<c<d", "d > c > b > a"),
+    ("north < south < west", "west > south > north"),
+    ("Lily -> Dan -> Bob", "[Lily, Dan, Bob]"),
+    ("a < x < b", "(a, b)"),
+    (r"\sqrt{2} < x_1 < \sqrt{3}", r"(\sqrt{2}, \sqrt{3})"),
 ]
 
 UNEQUAL = [
@@ -184,6 +191,10 @@ UNEQUAL = [
     (r"x = 2m\pi + \frac{\pi}{6}, m \in \mathbb{Z}", r"x = 2m\pi - \frac{\pi}{6}, m \in \mathbb{Z}"),
     (r"2k\pi (k \in \mathbb{Z})", r"k\pi (k \in \mathbb{Z})"),
     ("51 cars and 45 old books", r"51 \text{ old books}, 45 \text{ cars}"),
+    ("a -> b -> c", "a -> b -> d"),
+    ("-3 -> 9 -> -4", "29 -> 9 -> -4"),
+    ("a<b<c<d", "a<c<b<d"),
+    ("x_2 > x_4 > x_1", "x_2 > x_1 > x_4"),
 ]
 
 
@@ -255,6 +266,8 @@ def test_where_a_completion_states_its_answer(completion, answer):
         (r"\lambda_{\text{red}}/\sqrt{2}", r"\boxed{\lambda_{\text{red}} \sqrt{2+\sqrt{2}}}", "INCORRECT"),
         ("12", r"\boxed{12^{\text{th}}\text{ grade}}", "CORRECT"),
         ("12", "The answer is twelve.", "CORRECT"),
+        ("north < south < west", r"\boxed{north < south < east}", "INCORRECT"),  # the library drops the last word
+        ("4", r"\boxed{9 \to 4}", "INCORRECT"),
         ("No", "The answer is No or 7.", "INCORRECT"),
         ("(1, 2)", "It could be (1, 3), but maybe (1, 2).", "INCORRECT"),
         ("0", "0000000000", "UNPARSEABLE"),

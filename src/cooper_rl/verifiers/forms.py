@@ -97,6 +97,7 @@ _CONDITION = re.compile(rf" ?{OPEN}? ?\b(?:for (?:all|every|any|each|some)|where
 _ENVIRONMENT = re.compile(r"\\begin ?\{(?P<name>[pbvB]?matrix|array)\}(?:\{[lcr|]+\})?(?P<body>.*)\\end ?\{(?P=name)\}")
 _SET_BUILDER = re.compile(r"\\\{ ?[A-Za-z](?: ?\\in ?\\?[a-zA-Z{}]+)? ?[|:] ?(?P<condition>.+)\\\}")
 _COMPARISON = re.compile(r"<=|>=|<|>")
+_ARROW = r"->|→|\\(?:to|(?:long)?rightarrow)\b"
 _CHOICE = re.compile(r"\(?(?P<letter>[A-J])\)?(?:[.:)] .*)?")
 _ARTICLE = re.compile(r"^(?:the|a|an) ", re.IGNORECASE)
 _INFINITE = re.compile(r"(?P<sign>[-+]?) ?(?:\\infty|infinity|oo)")
@@ -129,7 +130,7 @@ def _form(text: str, depth: int) -> Form | None:
     text = text.strip(" .,;")
     if not text or depth > 6 or len(text) > 2000:
         return None
-    for attempt in (_number, _matrix, _assigned, _set, _relation, _several, _bracketed, _word):
+    for attempt in (_number, _matrix, _assigned, _set, _chain, _relation, _several, _bracketed, _word):
         found = attempt(text, depth + 1)
         if found is not None:
             return found
@@ -166,6 +167,22 @@ def _assigned(text: str, depth: int) -> Form | None:
         names = tuple(a.strip() for a in arguments.strip("()").split(",")) if arguments else ()
         return Expression(form.text, found.group("name"), names)
     return form
+
+
+def _chain(text: str, depth: int) -> Form | None:
+    """Things in an order: `a -> b -> c`, `a < b < c < d`; `0 < x < 1` is an interval."""
+    parts = [part.strip() for part in split_top(text, _ARROW)]
+    if len(parts) < 2:
+        signs = set(_COMPARISON.findall(text))
+        if signs not in ({"<"}, {">"}):
+            return None
+        parts = [part.strip() for part in split_top(text, "[<>]")][:: 1 if "<" in signs else -1]
+        if len(parts) < 3 or (len(parts) == 3 and _is_name(parts[1]) and not all(map(_is_long_name, parts))):
+            return None
+    items = [_form(part, depth) for part in parts[: MAX_ITEMS + 1]]
+    if any(item is None for item in items) or len(items) > MAX_ITEMS:
+        return None
+    return Group("tuple", tuple(item for item in items if item is not None))
 
 
 def _relation(text: str, depth: int) -> Form | None:
@@ -217,6 +234,11 @@ def _inequality(text: str, depth: int) -> Interval | None:
 
 def _is_name(text: str) -> bool:
     return bool(re.fullmatch(_NAME, text))
+
+
+def _is_long_name(text: str) -> bool:
+    """`north`, `x_1`: no single letter, and no command such as \\pi."""
+    return len(text) > 1 and _is_name(text) and text[0] != "\\"
 
 
 def _set(text: str, depth: int) -> Form | None:

@@ -137,8 +137,11 @@ def _shown(value: Any) -> str:
 
 
 def _false_positive(reference: str, gold: list[Any], answer: list[Any]) -> bool:
-    """What the library calls equal though it is not: tiny numbers that round alike, a sign choice, lost equations."""
+    """What the library calls equal though it is not: tiny numbers that round alike, a sign choice, lost equations, and
+    a last word taken for a unit."""
     texts = [str(gold[-1]), str(answer[-1])]
+    if texts[0].rstrip().endswith(("<", ">", "=")):
+        return True
     if ("±" in texts[0] or "\\pm" in texts[0]) != ("±" in texts[1] or "\\pm" in texts[1]):
         return True
     if ("!" in texts[0] or "!" in texts[1]) and texts[0].replace(" ", "") != texts[1].replace(" ", ""):
