@@ -268,6 +268,12 @@ def test_where_a_completion_states_its_answer(completion, answer):
         ("12", "The answer is twelve.", "CORRECT"),
         ("north < south < west", r"\boxed{north < south < east}", "INCORRECT"),  # the library drops the last word
         ("4", r"\boxed{9 \to 4}", "INCORRECT"),
+        ("24", r"\boxed{24_{90}}", "UNPARSEABLE"),
+        ("24_{90}", r"\boxed{24}", "INCORRECT"),
+        ("Monday", "Thus, we get Monday.", "CORRECT"),
+        ("Monday", "Thus, we get Tuesday.", "INCORRECT"),
+        ("Yes", "The answer is: True", "CORRECT"),
+        ("no", r"\boxed{\text{True}}", "INCORRECT"),
         ("No", "The answer is No or 7.", "INCORRECT"),
         ("(1, 2)", "It could be (1, 3), but maybe (1, 2).", "INCORRECT"),
         ("0", "0000000000", "UNPARSEABLE"),

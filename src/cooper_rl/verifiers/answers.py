@@ -13,6 +13,9 @@ MAX_BARE = 300
 MAX_BOXES = 64  # the last ones
 
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
+_CONCLUSION = re.compile(  # before a bare answer
+    r"\s*(?:so|thus|hence|therefore),? (?:we (?:get|have|obtain|find)|(?:it|this|that) (?:is|gives|makes))\b:?", re.I
+)
 _EMPTY_BOX = re.compile(rf"{_BOX.pattern}\s*\}}")
 _STATED = re.compile(
     r"(?:\b(?:final |correct |right )?(?:answer|option|choice)\s*(?:is|:|=|would be|must be)"
@@ -88,7 +91,10 @@ def read(completion: str) -> Reading:
     cues = [cue for cue in _STATED.finditer(completion) if not _APPRAISAL.match(completion, cue.end())]
     if cues:
         return Reading(completion, _after_cue(completion[cues[-1].end() :]))
-    text = _EMPTY_BOX.sub("", completion).strip()
+    text = _EMPTY_BOX.sub("", completion)
+    if found := _CONCLUSION.match(text):
+        text = text[found.end() :]
+    text = text.strip()
     return Reading(completion, text if 0 < len(text) <= MAX_BARE and "\n" not in text else None, bare=True)
 
 

@@ -24,6 +24,7 @@ from cooper_rl.verifiers.forms import (
 )
 from cooper_rl.verifiers.numbers import Number, same_unit
 
+_DECISIONS = {"true": "yes", "false": "no"}  # of a statement that is asked about
 _VALUES_IN_WORDS = {"none", "nothing", "undefined", "infinite", "infinity", "infinitely", "all", "any", "empty", "half"}
 
 
@@ -213,7 +214,7 @@ def _sympy(form: Number | Expression) -> Any:
 
 
 def _equal_words(reference: Words, answer: Words) -> bool | None:
-    if reference.text == answer.text:
+    if _DECISIONS.get(reference.text, reference.text) == _DECISIONS.get(answer.text, answer.text):
         return True
     return False if reference.closed and answer.closed else None
 

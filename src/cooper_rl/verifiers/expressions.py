@@ -26,8 +26,8 @@ _FUNCTION = re.compile(
 _LONG_EXPONENT = re.compile(r"\^ ?(-?\d{2,}|-\d)")
 _BRACKET_EXPONENT = re.compile(r"\^ ?\(([^()]*)\)")
 _DECIMAL = re.compile(r"(?<![\d.])(\d*)\.(\d+)(?![\d.])")
-# the parser adds 2 and 5 in "2 5", and drops a prime; 0000 is a habit, not a number
-_UNREADABLE = re.compile(r"\d\s+\d|'|\\l?dots|(?<![\d.,])00")
+# the parser adds 2 and 5 in "2 5", and drops a prime and a numeral's base; 0000 is a habit, not a number
+_UNREADABLE = re.compile(r"\d\s+\d|\d ?_|'|\\l?dots|(?<![\d.,])00")
 _ARGUMENT = re.compile(
     r"(\\(?:sin|cos|tan|cot|sec|csc|ln|log)(?: ?\^ ?\{? ?-?\d+ ?\}?)?) ?"
     r"(\d*(?:[A-Za-z]|\\[a-z]+)|\d+)(?![\dA-Za-z^_({\\])"

@@ -5,6 +5,7 @@ The one importer of math_verify. Runs inside a worker, whose pool keeps the dead
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -137,10 +138,10 @@ def _shown(value: Any) -> str:
 
 
 def _false_positive(reference: str, gold: list[Any], answer: list[Any]) -> bool:
-    """What the library calls equal though it is not: tiny numbers that round alike, a sign choice, lost equations, and
-    a last word taken for a unit."""
+    """What the library calls equal though it is not: tiny numbers that round alike, a sign choice, lost equations, a
+    last word taken for a unit, and a numeral in a base that it passes over."""
     texts = [str(gold[-1]), str(answer[-1])]
-    if texts[0].rstrip().endswith(("<", ">", "=")):
+    if texts[0].rstrip().endswith(("<", ">", "=")) or _bases(texts[0]) != _bases(texts[1]):
         return True
     if ("±" in texts[0] or "\\pm" in texts[0]) != ("±" in texts[1] or "\\pm" in texts[1]):
         return True
@@ -148,3 +149,7 @@ def _false_positive(reference: str, gold: list[Any], answer: list[Any]) -> bool:
         return True
     parsed_to_zero = all(str(side[0]) in ("0", "Eq(0, 0)", "True") for side in (gold, answer))
     return parsed_to_zero and "=" in reference and texts[0].replace(" ", "") != texts[1].replace(" ", "")
+
+
+def _bases(text: str) -> list[str]:
+    return re.findall(r"\d ?_ ?\{? ?(\d+)", text)
