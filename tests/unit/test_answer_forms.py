@@ -137,6 +137,8 @@ EQUAL = [
     # counts of things, by name
     ("51 cars and 45 old books", r"45 \text{ old books}, 51 \text{ cars}"),
     ("f(3): 55, f(2): 56", "f(2) = 56 and f(3) = 55"),
+    ("2^{2008} - 2", "2(2^{2007} - 1)"),
+    (r"\frac{3^{100} + 1}{2}", r"\frac{1 + 9^{50}}{2}"),
     # things in an order
     (r"a \to b \to c", "a -> b → c"),
     ("a<b<c<d", "d > c > b > a"),
@@ -144,6 +146,8 @@ EQUAL = [
     ("Lily -> Dan -> Bob", "[Lily, Dan, Bob]"),
     ("a < x < b", "(a, b)"),
     (r"\sqrt{2} < x_1 < \sqrt{3}", r"(\sqrt{2}, \sqrt{3})"),
+    ("x < -2 or 3 < x", r"(-\infty, -2) \cup (3, \infty)"),
+    ("1 < x < 2 or 3 < x < 4", r"(1, 2) \cup (3, 4)"),
 ]
 
 UNEQUAL = [
@@ -191,6 +195,7 @@ UNEQUAL = [
     (r"x = 2m\pi + \frac{\pi}{6}, m \in \mathbb{Z}", r"x = 2m\pi - \frac{\pi}{6}, m \in \mathbb{Z}"),
     (r"2k\pi (k \in \mathbb{Z})", r"k\pi (k \in \mathbb{Z})"),
     ("51 cars and 45 old books", r"51 \text{ old books}, 45 \text{ cars}"),
+    ("2^{2008} - 2", "2^{2008} - 3"),
     ("a -> b -> c", "a -> b -> d"),
     ("-3 -> 9 -> -4", "29 -> 9 -> -4"),
     ("a<b<c<d", "a<c<b<d"),
@@ -272,6 +277,8 @@ def test_where_a_completion_states_its_answer(completion, answer):
         ("24_{90}", r"\boxed{24}", "INCORRECT"),
         ("Monday", "Thus, we get Monday.", "CORRECT"),
         ("Monday", "Thus, we get Tuesday.", "INCORRECT"),
+        ("4", "So we have 3x = 12 and x = 4.", "CORRECT"),
+        ("4", "Thus, we get 3 + 1 = 4.", "CORRECT"),
         ("Yes", "The answer is: True", "CORRECT"),
         ("no", r"\boxed{\text{True}}", "INCORRECT"),
         ("No", "The answer is No or 7.", "INCORRECT"),

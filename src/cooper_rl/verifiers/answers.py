@@ -13,8 +13,10 @@ MAX_BARE = 300
 MAX_BOXES = 64  # the last ones
 
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
-_CONCLUSION = re.compile(  # before a bare answer
-    r"\s*(?:so|thus|hence|therefore),? (?:we (?:get|have|obtain|find)|(?:it|this|that) (?:is|gives|makes))\b:?", re.I
+_CONCLUSION = re.compile(  # before a bare answer that is one
+    r"\s*(?:so|thus|hence|therefore),? (?:we (?:get|have|obtain|find)|(?:it|this|that) (?:is|gives|makes))\b:?"
+    r"(?!.*(?:[,;]|\band\b|\bor\b))",
+    re.IGNORECASE,
 )
 _EMPTY_BOX = re.compile(rf"{_BOX.pattern}\s*\}}")
 _STATED = re.compile(

@@ -171,8 +171,11 @@ def _assigned(text: str, depth: int) -> Form | None:
 
 def _chain(text: str, depth: int) -> Form | None:
     """Things in an order: `a -> b -> c`, `a < b < c < d`; `0 < x < 1` is an interval."""
+    if len(split_top(text, _SEPARATOR)) > 1:
+        return None
     parts = [part.strip() for part in split_top(text, _ARROW)]
-    if len(parts) < 2:
+    compared = len(parts) < 2
+    if compared:
         signs = set(_COMPARISON.findall(text))
         if signs not in ({"<"}, {">"}):
             return None
@@ -180,7 +183,8 @@ def _chain(text: str, depth: int) -> Form | None:
         if len(parts) < 3 or (len(parts) == 3 and _is_name(parts[1]) and not all(map(_is_long_name, parts))):
             return None
     items = [_form(part, depth) for part in parts[: MAX_ITEMS + 1]]
-    if any(item is None for item in items) or len(items) > MAX_ITEMS:
+    bounds = compared and len(items) == 3 and any(isinstance(item, Number) for item in items)  # of an expression
+    if bounds or any(item is None for item in items) or len(items) > MAX_ITEMS:
         return None
     return Group("tuple", tuple(item for item in items if item is not None))
 

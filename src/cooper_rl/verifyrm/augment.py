@@ -74,15 +74,15 @@ def augmented(
 def _invented(
     triples: Sequence[LabelledCompletion], invent: float, choices: float, rng: random.Random
 ) -> Iterator[LabelledCompletion]:
-    short = [triple.reference_answer for triple in triples if len(triple.reference_answer) <= 40]
+    short = list(dict.fromkeys(t.reference_answer for t in triples if len(t.reference_answer) <= 40))
     for triple in triples:
         right = rng.random() < 0.5
         if rng.random() < invent:
             reference, answer = invented.answers(right, rng)
             question = triple.question if rng.random() < 0.5 else _last_sentence(triple.question)
             yield LabelledCompletion(question, reference, stated(answer, rng), right, "invented", triple.problem_id)
-        if short and rng.random() < choices:
-            texts = rng.choices(short, k=rng.randint(3, 10))
+        if len(short) >= 10 and rng.random() < choices:
+            texts = rng.sample(short, rng.randint(3, 10))
             question, reference, said = invented.choices(triple.question, texts, right, rng)
             yield LabelledCompletion(question, reference, said, right, "choices", triple.problem_id)
 
