@@ -196,6 +196,7 @@ UNEQUAL = [
     (r"2k\pi (k \in \mathbb{Z})", r"k\pi (k \in \mathbb{Z})"),
     ("51 cars and 45 old books", r"51 \text{ old books}, 45 \text{ cars}"),
     ("2^{2008} - 2", "2^{2008} - 3"),
+    ("08:12", "-08:12"),
     ("a -> b -> c", "a -> b -> d"),
     ("-3 -> 9 -> -4", "29 -> 9 -> -4"),
     ("a<b<c<d", "a<c<b<d"),

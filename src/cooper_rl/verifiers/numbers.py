@@ -124,7 +124,7 @@ def number(text: str) -> Number | None:
         return None
     value, decimals = found
     value = value * scale * (Fraction(1, 100) if percent else 1) * (-1 if negative else 1)
-    clock = body if _CLOCK.fullmatch(body) else f"{body}:00" if half_day else ""
+    clock = "" if negative else body if _CLOCK.fullmatch(body) else f"{body}:00" if half_day else ""
     return Number(value, None if scale != 1 else decimals, percent, degrees, unit, clock=clock, half_day=half_day)
 
 
