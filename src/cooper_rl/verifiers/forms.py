@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
@@ -98,6 +99,7 @@ _ENVIRONMENT = re.compile(r"\\begin ?\{(?P<name>[pbvB]?matrix|array)\}(?:\{[lcr|
 _SET_BUILDER = re.compile(r"\\\{ ?[A-Za-z](?: ?\\in ?\\?[a-zA-Z{}]+)? ?[|:] ?(?P<condition>.+)\\\}")
 _COMPARISON = re.compile(r"<=|>=|<|>")
 _ARROW = r"->|→|\\(?:to|(?:long)?rightarrow)\b"
+_CHAINED = re.compile(rf"{_ARROW}|[<>]")
 _CHOICE = re.compile(r"\(?(?P<letter>[A-J])\)?(?:[.:)] .*)?")
 _ARTICLE = re.compile(r"^(?:the|a|an) ", re.IGNORECASE)
 _INFINITE = re.compile(r"(?P<sign>[-+]?) ?(?:\\infty|infinity|oo)")
@@ -171,22 +173,20 @@ def _assigned(text: str, depth: int) -> Form | None:
 
 def _chain(text: str, depth: int) -> Form | None:
     """Things in an order: `a -> b -> c`, `a < b < c < d`; `0 < x < 1` is an interval."""
-    if len(split_top(text, _SEPARATOR)) > 1:
+    if not _CHAINED.search(text) or len(split_top(text, _SEPARATOR)) > 1:
         return None
     parts = [part.strip() for part in split_top(text, _ARROW)]
-    compared = len(parts) < 2
-    if compared:
-        signs = set(_COMPARISON.findall(text))
-        if signs not in ({"<"}, {">"}):
-            return None
-        parts = [part.strip() for part in split_top(text, "[<>]")][:: 1 if "<" in signs else -1]
-        if len(parts) < 3 or (len(parts) == 3 and _is_name(parts[1]) and not all(map(_is_long_name, parts))):
-            return None
-    items = [_form(part, depth) for part in parts[: MAX_ITEMS + 1]]
-    bounds = compared and len(items) == 3 and any(isinstance(item, Number) for item in items)  # of an expression
-    if bounds or any(item is None for item in items) or len(items) > MAX_ITEMS:
+    if len(parts) > 1:
+        return _in_order(parts, depth)
+    signs = set(_COMPARISON.findall(text))
+    if signs not in ({"<"}, {">"}):
         return None
-    return Group("tuple", tuple(item for item in items if item is not None))
+    parts = [part.strip() for part in split_top(text, "[<>]")][:: 1 if "<" in signs else -1]
+    if len(parts) < 3 or (len(parts) == 3 and _is_name(parts[1]) and not all(map(_is_long_name, parts))):
+        return None
+    found = _in_order(parts, depth)
+    bounds = found and len(parts) == 3 and any(isinstance(item, Number) for item in found.items)  # of an expression
+    return None if bounds else found
 
 
 def _relation(text: str, depth: int) -> Form | None:
@@ -314,7 +314,11 @@ def _bracketed(text: str, depth: int) -> Form | None:
         if any(b is None and not inf for b, inf in zip(bounds, infinite, strict=True)):
             return None
         return Intervals((Interval(bounds[0], bounds[1], False, False),))
-    items = [_form(part, depth) for part in parts]
+    return _in_order(parts, depth)
+
+
+def _in_order(parts: Sequence[str], depth: int) -> Group | None:
+    items = [_form(part, depth) for part in parts[: MAX_ITEMS + 1]]
     if any(item is None for item in items) or len(items) > MAX_ITEMS:
         return None
     return Group("tuple", tuple(item for item in items if item is not None))

@@ -44,7 +44,7 @@ class _Factor:
             return replace(self, number=rng.choice([number for number in _ROOTS if number != self.number]))
         if self.kind in ("sum", "e") and rng.random() < 0.6:
             return replace(self, number=-self.number)
-        return replace(self, number=self.number + 1)
+        return replace(self, number=self.number + 1 or 1)
 
 
 def products(right: bool, rng: random.Random) -> tuple[str, str]:
