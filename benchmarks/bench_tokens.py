@@ -27,15 +27,18 @@ from cooper_rl.verifyrm.trainer import RewardModelTrainer
 OPTIMS = ("adamw_torch_fused", "adamw_torch")
 
 
-def matmul_limit(seconds: float = 2.0) -> float:
-    """The best float32 operations a second of an n x n product."""
-    best = 0.0
-    for n in (512, 1024, 2048):
-        a, b = torch.randn(n, n), torch.randn(n, n)
-        until = time.perf_counter() + seconds / 3
+def matmul_limit(seconds: float = 2.0, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32) -> float:
+    """The best operations a second of an n x n product."""
+    best, on_cpu = 0.0, torch.device(device).type == "cpu"
+    sizes = (512, 1024, 2048) if on_cpu else (2048, 4096, 8192)
+    for n in sizes:
+        a, b = (torch.randn(n, n, device=device, dtype=dtype) for _ in range(2))
+        until = time.perf_counter() + seconds / len(sizes)
         while time.perf_counter() < until:
             started = time.perf_counter()
             a @ b
+            if not on_cpu:
+                torch.accelerator.synchronize()
             best = max(best, 2 * n**3 / (time.perf_counter() - started))
     return best
 
