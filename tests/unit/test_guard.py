@@ -9,7 +9,7 @@ from accelerate import Accelerator
 from cooper_rl.recipe import resolve_model
 from cooper_rl.records import ContrastivePair, LabelledCompletion
 from cooper_rl.rl.config import CooperConfig
-from cooper_rl.rl.guard import Guard, Standing, Update
+from cooper_rl.rl.guard import Guard, Standing
 from cooper_rl.rl.reward_update import RewardModelUpdater
 from cooper_rl.verifyrm import VerifyRM
 
@@ -51,7 +51,7 @@ def run(updater, guard, pairs, times, *, whole=False):
     found = []
     for _ in range(times):
         updater.step(pairs)
-        guard.tried.append(Update(pairs, [], [], pairs))
+        guard.tried += pairs
         found.append(guard.check(whole=whole))
     return found
 
@@ -95,34 +95,6 @@ def test_a_harmless_update_stays_and_moves_the_point_of_return(guarded):
     assert torch.equal(weights(updater), after)
     restored = updater._optimizer_tensors()
     assert restored.keys() == moments.keys() and all(torch.equal(restored[k], moments[k]) for k in moments)
-
-
-def test_a_second_try_learns_what_the_reward_model_agrees_with(guarded, monkeypatch):
-    """Poison among good pairs: all are taken back, the good ones are tried again, and the schedule does not move."""
-    rehearsed = [LabelledCompletion("What is 2 + 2?", "4", "It is 4.", True)]
-    replayed = [
-        LabelledCompletion("What is 5 + 2?", "7", "It is 7.", True),
-        LabelledCompletion("What is 5 + 2?", "7", "It is 9.", True),  # not right, and the reward model knows
-        LabelledCompletion("What is 6 + 2?", "8", "It is 9.", False),
-    ]
-    updater, guard = guarded(guard_second_try=True, reward_model_learning_rate=1e-2)
-    before, steps = weights(updater).clone(), []
-    updater.step([*GOOD, *POISON])
-    guard.tried.append(Update([*GOOD, *POISON], rehearsed, replayed, GOOD + POISON))
-    step, course = updater.step, copy.deepcopy(updater.scheduler.state_dict())
-    monkeypatch.setattr(updater, "step", lambda *given, again: (steps.append(given), step(*given, again=again)))
-    standings = iter([Standing(0.0, 0.0), Standing(1.0, 1.0), Standing(0.0, 0.0), Standing(0.0, 0.0)])
-    monkeypatch.setattr(guard, "_whole", lambda: (guard.right_N, next(standings)))
-    metrics, taken_back = guard.check(whole=True)
-    assert metrics["reward_model/rolled_back"] == 1 and metrics["reward_model/second_try_kept"] == 1
-    assert steps == [(GOOD, [rehearsed[0], replayed[0], replayed[2]])] and taken_back == GOOD + POISON
-    assert updater.scheduler.state_dict() == course and guard.taken_back_in_a_row == 0
-    kept = weights(updater).clone()
-    assert not torch.equal(kept, before)
-    guard.tried.append(Update(POISON, [], [], POISON))  # nothing is left of it, and what is learned falls, too
-    metrics, _ = guard.check(whole=True)
-    assert metrics["reward_model/second_try_kept"] == 0 and guard.taken_back_in_a_row == 1
-    assert steps[1] == ([], []) and torch.equal(weights(updater), kept)
 
 
 def test_a_fall_on_the_sample_calls_for_the_whole_set_at_once(guarded):

@@ -65,7 +65,6 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
     guard_sample: int = 64  # of them at each update; a fall there calls for the whole set
     guard_tolerance: float = 0.05  # how far below the best level of balanced accuracy so far is no fall
     guard_probe_tolerance: float = 0.1  # and below the best level of the pass rate
-    guard_second_try: bool = False  # updates taken back are tried with the right ones that the reward model agrees with
     guard_probes: int = 10  # questions that are probed, each with every known hack
 
     # The audit of fresh rollouts, and the alarm on the signature of hacking.

@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING
 
 from accelerate.utils import gather_object
 
-from cooper_rl.records import LabelledCompletion, Rollout
+from cooper_rl.records import Rollout
 from cooper_rl.rl import run_files
 from cooper_rl.rl.audit import rollout_metrics
-from cooper_rl.rl.guard import Update
 from cooper_rl.rl.pairs import PairResult, assistant_requests, build_pairs, draw_slots
 
 if TYPE_CHECKING:
@@ -84,19 +83,18 @@ def reward_model_stage(
     own = build_pairs(rollouts, worked_solutions, config, trainer.verifier, trainer.rewrite, seed, share=(rank, ranks))
     paired = time.perf_counter()
     count = min(config.rehearsal_per_step, len(trainer.rehearsal))
-    rehearsed = random.Random(seed).sample(trainer.rehearsal, count)[rank::ranks]
-    replayed: list[LabelledCompletion] = []
+    labelled = random.Random(seed).sample(trainer.rehearsal, count)
     if trainer.replay:
         rng = random.Random(f"replay-{seed}")
         trainer.replay.add(rollouts, rng)
-        replayed = trainer.replay.draw(config.replay_per_step, rng)[rank::ranks]
-    metrics = trainer.reward_model_updater.step(own.pairs, [*rehearsed, *replayed])
+        labelled += trainer.replay.draw(config.replay_per_step, rng)
+    metrics = trainer.reward_model_updater.step(own.pairs, labelled[rank::ranks])
     updated = time.perf_counter()
     result = PairResult.together(gather_object([own]))
     if trainer.accelerator.is_main_process:
         run_files.write_records(run_files.step_file(config.output_dir, "pairs", step), step, result.pairs)
     if trainer.guard:
-        trainer.guard.tried.append(Update(own.pairs, rehearsed, replayed, result.pairs))
+        trainer.guard.tried += result.pairs
     times = {"time/pairs_seconds": paired - started, "time/reward_model_seconds": updated - paired}
     assistant = trainer.rewrite.end_step() if trainer.rewrite else {}
     return {**metrics, **result.metrics(), **assistant, **times}

@@ -56,16 +56,6 @@ class Standing:
         )
 
 
-@dataclass(frozen=True)
-class Update:
-    """What an update learned from: this rank's part of it, and the pairs of all ranks for the record."""
-
-    pairs: Sequence[ContrastivePair]
-    rehearsed: Sequence[LabelledCompletion]
-    replayed: Sequence[LabelledCompletion]
-    all_pairs: Sequence[ContrastivePair]
-
-
 class Guard:
     """Watches one `RewardModelUpdater`; `check` after each of its steps, with `whole` before each checkpoint.
 
@@ -90,7 +80,7 @@ class Guard:
         self.is_probe_N = torch.arange(len(self.triples)) >= len(own_anchors)
         self.label_N = torch.tensor([t.correct for t in self.triples])
         self.order = torch.randperm(len(self.triples), generator=torch.Generator().manual_seed(config.seed))
-        self.tried: list[Update] = []  # since the last whole set
+        self.tried: list[ContrastivePair] = []  # of the updates since the last whole set
         self.updates = self.taken_back_in_a_row = 0
         self.level = self.best = Standing(0.0, 0.0)
 
@@ -100,7 +90,7 @@ class Guard:
         self.best, self.approved = self.level, self.updater.snapshot()
 
     def check(self, *, whole: bool = False) -> tuple[dict[str, float], list[ContrastivePair]]:
-        """After an update, which is in `tried`: the metrics, and the pairs of the updates taken back, if any."""
+        """After an update, whose pairs are in `tried`: the metrics, and the pairs of the updates taken back, if any."""
         started = time.perf_counter()
         self.updates += 1
         whole = whole or self.updates % self.config.guard_steps == 0
@@ -110,17 +100,10 @@ class Guard:
             right_N, standing = self._whole()
             metrics["reward_model/anchor_accuracy"] = standing.anchor_accuracy
             metrics["reward_model/probe_pass_rate"] = standing.probe_pass_rate
-            falls = standing.below(self.best, self.config)
-            if falls:
+            if standing.below(self.best, self.config):
                 self.updater.restore(self.approved)
                 metrics["reward_model/rolled_back"] = 1.0
-                taken_back = [pair for update in self.tried for pair in update.all_pairs]
-                if self.config.guard_second_try:
-                    right_N, standing = self._second_try()
-                    falls = standing.below(self.best, self.config)
-                    metrics["reward_model/second_try_kept"] = float(not falls)
-            if falls:
-                self.updater.restore(self.approved)
+                taken_back = self.tried
                 self._count_taken_back()
             else:
                 self.taken_back_in_a_row = 0
@@ -130,33 +113,6 @@ class Guard:
             self.tried = []
         metrics["time/guard_seconds"] = time.perf_counter() - started
         return metrics, taken_back
-
-    def _second_try(self) -> tuple[Tensor, Standing]:
-        """The updates again, without the right completions of this run that the approved reward model finds wrong.
-
-        As in the annotation of VerifyRM's data (paper, section 3.2), rule and model have to agree on what is right."""
-        agreed = [
-            (
-                [pair for pair, right in zip(update.pairs, self._found_right(update.pairs), strict=True) if right],
-                [
-                    t
-                    for t, right in zip(update.replayed, self._found_right(update.replayed), strict=True)
-                    if right or not t.correct
-                ],
-            )
-            for update in self.tried
-        ]
-        for update, (pairs, replayed) in zip(self.tried, agreed, strict=True):
-            self.updater.step(pairs, [*update.rehearsed, *replayed], again=True)
-        return self._whole()
-
-    def _found_right(self, items: Sequence[ContrastivePair] | Sequence[LabelledCompletion]) -> list[bool]:
-        """Whether the reward model finds a pair's positive, or a triple, right."""
-        completions = [i.positive if isinstance(i, ContrastivePair) else i.completion for i in items]
-        scores_B = self.updater.reward_model.score(
-            [i.question for i in items], [i.reference_answer for i in items], completions
-        )
-        return [score > 0.5 for score in scores_B.tolist()]
 
     def _whole(self) -> tuple[Tensor, Standing]:
         """The reward model on this rank's whole share, and how it stands on the whole set."""

@@ -50,12 +50,8 @@ class RewardModelUpdater:
             num_training_steps=num_training_steps,
         )
 
-    def step(
-        self, pairs: Sequence[ContrastivePair], labelled: Sequence[LabelledCompletion] = (), *, again: bool = False
-    ) -> dict[str, float]:
+    def step(self, pairs: Sequence[ContrastivePair], labelled: Sequence[LabelledCompletion] = ()) -> dict[str, float]:
         """One update; without a valid pair on any rank nothing moves. Returns `reward_model/*` metrics.
-
-        `again`: in place of an update that was taken back, so that the schedule has moved, and needs no pair.
 
         The contrastive loss only sees differences of z: the threshold between right and wrong may drift, and an exploit
         that scores 0.9 beside right answers at 0.99 is hardly pushed. The `labelled` triples, rehearsed and replayed,
@@ -63,7 +59,7 @@ class RewardModelUpdater:
         """
         sizes = torch.tensor([float(len(pairs)), float(len(labelled))], device=self.accelerator.device)
         pair_count, labelled_count = self.accelerator.reduce(sizes, "sum").tolist()
-        if not pair_count and not again:
+        if not pair_count:
             return {}
         metrics = dict.fromkeys(FIGURES, 0.0)
         for some_pairs, some_labelled in self._passes(pairs, labelled):
@@ -83,8 +79,7 @@ class RewardModelUpdater:
         finite = bool(torch.isfinite(norm))  # the same on every rank: the gradients were added up
         if finite:
             self.optimizer.step()
-        if not again:
-            self.scheduler.step()
+        self.scheduler.step()
         self.optimizer.zero_grad(set_to_none=True)
         shares = torch.tensor(list(metrics.values()), device=self.accelerator.device)
         logged = dict(zip(FIGURES, self.accelerator.reduce(shares, "sum").tolist(), strict=True))
