@@ -19,6 +19,8 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,10 +30,9 @@ from bench_tokens import matmul_limit
 from safetensors import safe_open
 
 from cooper_rl.compare import compare
-from cooper_rl.console import print_rows, progress_line
+from cooper_rl.console import print_rows
 from cooper_rl.devices import own_device
-from cooper_rl.evaluation.benchmarks import RESULTS, evaluate_model
-from cooper_rl.evaluation.config import EvalConfig
+from cooper_rl.evaluation.benchmarks import RESULTS
 from cooper_rl.monitor.runs import Run, read_run
 from cooper_rl.recipe import load_recipe, parse_overrides, resolve_model
 from cooper_rl.rl.run_files import last_checkpoint
@@ -118,7 +119,7 @@ def main() -> None:
     )
     parser.add_argument("--config", type=Path, default=Path("recipes/qwen2.5-coder-0.5b.yaml"))
     parser.add_argument("--output", type=Path, default=Path("runs/gsm8k"))
-    parser.add_argument("--arms", default="rule,static,cooper,hybrid")
+    parser.add_argument("--arms", default="rule,static,cooper,hybrid", help="comma-separated")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--size", type=int, help="test problems; all by default")
     parser.add_argument("--num_samples", type=int, default=4, help="of each test problem")
@@ -127,18 +128,14 @@ def main() -> None:
     arms, runs = arguments.arms.split(","), arguments.output / "arms"
     base = arguments.output / "eval" / "base"
 
-    def evaluate(folder: Path, policy: str) -> None:
-        config = EvalConfig(
-            model=policy,
-            benchmarks=["gsm8k"],
-            output=str(folder),
-            size=arguments.size,
-            num_samples=arguments.num_samples,
-            max_new_tokens=arguments.max_new_tokens,
-            against=None if folder == base else str(base),
-        )
-        with progress_line(f"eval {folder.name}") as progress:
-            evaluate_model(config, resume=True, progress=progress)
+    def evaluate(folder: Path, policy: str) -> None:  # a process of its own, so that its memory is free again
+        command = [sys.executable, "-m", "cooper_rl.cli", "eval", "--model", policy, "--benchmarks", "gsm8k"]
+        command += ["--output", str(folder), "--num_samples", str(arguments.num_samples), "--resume"]
+        command += ["--max_new_tokens", str(arguments.max_new_tokens)]
+        command += ["--size", str(arguments.size)] if arguments.size else []
+        command += [] if folder == base else ["--against", str(base)]
+        if subprocess.run(command).returncode:
+            sys.exit(f"cooper eval of {policy} failed")
 
     evaluate(base, resolve_model(load_recipe(arguments.config, keys)["model_name_or_path"], "policy"))
     compare(arguments.config, parse_overrides(keys), arms=arms, seeds=[arguments.seed], output_dir=runs, jobs=1)

@@ -21,6 +21,7 @@ PROMPT_TOKENS = 256  # of a prompt, where its data cannot be read here
 SAMPLE = 256  # problems whose prompts are counted
 GIB = 2**30
 MAIN_MEMORY = "main memory"
+WARMED_UP = 0.2 * GIB  # thread pools, kernels and the C library's arenas after the first passes; fits the same runs
 KEPT_ON_CPU = 0.5  # the C library keeps a part of freed memory; fits the runs in docs/results.md
 PASSING = ("policy activations", "key-value cache", "reward model activations")  # one after another
 
@@ -62,7 +63,7 @@ def estimate(recipe: Mapping[str, Any], *, runtime_bytes: int | None = None) -> 
     """GiB by part, for one device; see `total` for what of it is there at the same time.
 
     Args:
-        runtime_bytes: what the libraries need before any model is there; measured in this process by default.
+        runtime_bytes: what the libraries need besides models; measured in this process by default.
     """
     policy = shape_of(resolve_model(str(recipe.get("model_name_or_path", "nano")), "policy"))
     arm, beta = recipe.get("arm", "cooper"), float(recipe.get("beta", 0.001))
@@ -152,11 +153,11 @@ def _trained(shape: Shape, lora_rank: int) -> int:
 
 
 def library_bytes() -> int:
-    """What this process holds once the libraries of training are imported."""
+    """What this process holds once the libraries of training are imported, and what they set up when they are used."""
     import cooper_rl.rl.run  # noqa: F401
 
     with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") + int(WARMED_UP)
 
 
 def available() -> tuple[str, float]:

@@ -54,16 +54,8 @@ def server(policy, folder):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [
-        str(Path(PYTHON).with_name("trl")),
-        "vllm-serve",
-        "--model",
-        policy,
-        "--host",
-        "127.0.0.1",
-        "--port",
-        str(port),
-    ]
+    command = [str(Path(PYTHON).with_name("trl")), "vllm-serve", "--model", policy]
+    command += ["--host", "127.0.0.1", "--port", str(port)]
     command += ["--dtype", "float32", "--max_model_len", "512", "--gpu_memory_utilization", "0.05"]
     command += ["--enforce_eager", "true", "--weight-transfer-config", '{"backend": "gloo"}']
     environment = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1", "PYTHONPATH": f"{plugin}{os.pathsep}{HERE}"}
@@ -78,6 +70,8 @@ def server(policy, folder):
                 break
             except httpx.HTTPError:
                 time.sleep(1)
+        else:
+            pytest.fail(f"{url} never answered: {log.read_text()[-3000:]}")
         yield url
     finally:
         process.terminate()
