@@ -8,8 +8,8 @@ can follow as `--key value`. Started again it goes on where it was cut off.
 
 A share of the limit is what the same machine does at best, measured in the same run:
 
-- generating: the weights are read from memory once for each token of all sequences together. The limit is a large
-  copy's bytes a second; keys and values are not counted, and the reference policy's pass is part of the time.
+- generating: the weights, float32, are read from memory once for each token of all sequences together. The limit is a
+  large copy's bytes a second; keys and values are not counted, and the reference policy's pass is part of the time.
 - the policy's update: 6 operations a weight and token (recomputed activations are not counted). The limit is the best
   matrix product in the recipe's precision.
 """
@@ -27,12 +27,13 @@ from pathlib import Path
 
 import torch
 from bench_tokens import matmul_limit
-from safetensors import safe_open
+from transformers import AutoConfig
 
 from cooper_rl.compare import compare
 from cooper_rl.console import print_rows
 from cooper_rl.devices import own_device
 from cooper_rl.evaluation.benchmarks import RESULTS
+from cooper_rl.memory import FLOAT, shape_of
 from cooper_rl.monitor.runs import Run, read_run
 from cooper_rl.recipe import load_recipe, parse_overrides, resolve_model
 from cooper_rl.rl.run_files import last_checkpoint
@@ -54,20 +55,12 @@ def copy_limit(device: torch.device, seconds: float = 1.0) -> float:
     return best
 
 
-def multiplied(folder: Path) -> tuple[int, int]:
-    """Weights of a causal language model that a token is multiplied with, and their bytes: a tied embedding is its
-    head, another only looked up."""
-    count = size = embedding = embedding_size = 0
-    tied = True
-    for path in folder.glob("*.safetensors"):
-        with safe_open(path, "pt") as file:
-            for name in file.keys():  # noqa: SIM118, it has no iterator
-                tensor = file.get_tensor(name)
-                count, size = count + tensor.numel(), size + tensor.numel() * tensor.element_size()
-                if "embed_tokens" in name:
-                    embedding, embedding_size = tensor.numel(), tensor.numel() * tensor.element_size()
-                tied = tied and "lm_head" not in name
-    return (count, size) if tied else (count - embedding, size - embedding_size)
+def multiplied(policy: str) -> int:
+    """Weights of a causal language model that a token is multiplied with: a tied embedding is its head, another only
+    looked up."""
+    shape = shape_of(policy)
+    tied = AutoConfig.from_pretrained(policy).tie_word_embeddings
+    return shape.parameters - (0 if tied else shape.vocabulary * shape.hidden)
 
 
 def median(run: Run, key: str) -> float:
@@ -78,7 +71,7 @@ def median(run: Run, key: str) -> float:
 
 def step_row(run: Run, limits: dict[str, float]) -> list[str]:
     """Where a run's steps spent their time, and what share of the machine's limits that is."""
-    weights, size = multiplied(last_checkpoint(run.path) or run.path)
+    weights = multiplied(resolve_model(str(run.config["model_name_or_path"]), "policy"))
     per_step = int(run.config["per_device_train_batch_size"]) * int(run.config.get("gradient_accumulation_steps", 1))
     seen = [value for _, value in run.series("num_tokens")]
     tokens = statistics.median(b - a for a, b in zip([0.0, *seen], seen, strict=False))
@@ -90,7 +83,7 @@ def step_row(run: Run, limits: dict[str, float]) -> list[str]:
         f"{sum(seconds.values()):.2f}",
         *(f"{value:.2f}" if value else "-" for value in seconds.values()),
         f"{median(run, 'memory/peak_gigabytes'):.1f}",
-        f"{generated:,.0f} ({generated * size / per_step / limits['bytes']:.1%})",
+        f"{generated:,.0f} ({generated * FLOAT * weights / per_step / limits['bytes']:.1%})",
         f"{trained:,.0f} ({trained * 6 * weights / limits['operations']:.1%})",
     ]
 
