@@ -54,9 +54,10 @@ def examine() -> Iterator[Finding]:
     for name, least, beyond in SUPPORTED:
         yield package(name, least, beyond)
     yield from machine()
-    for part, folder in EMBEDDED.items():
-        there = (folder / "model.safetensors").is_file()
-        yield Finding("ok" if there else "fail", f"embedded {part}", str(folder) if there else "missing: reinstall")
+    for name, folders in EMBEDDED.items():
+        missing = [part for part, folder in folders.items() if not (folder / "model.safetensors").is_file()]
+        detail = f"missing {', '.join(missing)}: reinstall" if missing else str(folders["policy"].parent)
+        yield Finding("fail" if missing else "ok", f"embedded {name}", detail)
     yield from data()
     found = importlib.util.find_spec("vllm") is not None
     yield Finding("ok", "vllm", f"{version('vllm')}" if found else "not installed; only use_vllm needs it")

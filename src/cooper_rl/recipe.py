@@ -20,7 +20,10 @@ import yaml
 from cooper_rl.errors import BadInputError, MissingFileError
 
 PACKAGE = Path(__file__).parent
-EMBEDDED = {"policy": PACKAGE / "nano" / "policy", "reward_model": PACKAGE / "nano" / "reward_model"}
+EMBEDDED = {  # the models that the package ships, by their world's name
+    name: {part: PACKAGE / "nano" / "shipped" / folder / part for part in ("policy", "reward_model")}
+    for name, folder in (("nano", "arithmetic"), ("nano-weekdays", "weekdays"))
+}
 ARMS = ("rule", "static", "cooper", "hybrid")
 CONFIGS = {  # of the commands beside train: class, and the files of it and its bases
     "train-rm": ("RewardModelTrainConfig", "verifyrm/config.py"),
@@ -222,8 +225,8 @@ def as_list(value: list[str] | str | None) -> list[str]:
 
 
 def resolve_model(name: str, part: str) -> str:
-    """`nano` is the model that the package ships; any other name is itself. `part`: policy or reward_model."""
-    return str(EMBEDDED[part]) if name == "nano" else name
+    """A name of `EMBEDDED` is the model that the package ships; any other is itself. `part`: policy or reward_model."""
+    return str(EMBEDDED[name][part]) if name in EMBEDDED else name
 
 
 def local_file(name: str) -> Path | None:

@@ -95,10 +95,10 @@ def main():
         logprobs = [[0.0] * len(ids) for ids in completion_ids]
         return {"prompt_ids": prompt_ids, "completion_ids": completion_ids, "logprobs": logprobs}
 
-    triples = EMBEDDED["reward_model"]
+    triples = EMBEDDED["nano"]["reward_model"]
     trainer = CooperTrainer(
-        str(EMBEDDED["policy"]),
-        VerifyRM.from_pretrained(EMBEDDED["reward_model"]),
+        str(EMBEDDED["nano"]["policy"]),
+        VerifyRM.from_pretrained(EMBEDDED["nano"]["reward_model"]),
         config,
         training_rows(problems),
         rehearsal=read_triples(triples / "train.jsonl.gz")[:100],

@@ -74,7 +74,7 @@ def test_with_updates_the_reward_model_moves_and_the_first_reward_does_not(runs)
     static, cooper = runs["static"], runs["cooper"]
     assert cooper[1][1]["reward"] == pytest.approx(static[1][1]["reward"], abs=1e-7)
     assert cooper[1][STEPS]["reward"] != static[1][STEPS]["reward"]
-    before = load_file(EMBEDDED["reward_model"] / "model.safetensors")
+    before = load_file(EMBEDDED["nano-weekdays"]["reward_model"] / "model.safetensors")
     after = load_file(cooper[0] / f"checkpoint-{STEPS}" / "reward_model" / "model.safetensors")
     assert before.keys() == after.keys() and any(not torch.equal(before[name], after[name]) for name in before)
 
@@ -147,7 +147,7 @@ def test_an_assistant_of_its_own_rewrites(tmp_path):
     """`assistant_model` names another model than the base policy: with the base's weights the pairs are the same, and
     without a reference policy (beta 0) the base is loaded for it."""
     noise = tmp_path / "noise"
-    shutil.copytree(EMBEDDED["policy"], noise)
+    shutil.copytree(EMBEDDED["nano-weekdays"]["policy"], noise)
     shapes = {key: value.shape for key, value in load_file(noise / "model.safetensors").items()}
     generator = torch.Generator().manual_seed(0)
     save_file(
@@ -157,7 +157,7 @@ def test_an_assistant_of_its_own_rewrites(tmp_path):
     negatives = {}
     for name, model, beta in (
         ("base", None, 0.001),
-        ("same", "nano", 0.001),
+        ("same", "nano-weekdays", 0.001),
         ("loaded", None, 0.0),
         ("other", str(noise), 0.001),
     ):

@@ -81,7 +81,7 @@ def main():
         vllm_gpu_memory_utilization=0.05,
         verifier="math_verify",
     )
-    reward_model = VerifyRM.from_pretrained(EMBEDDED["reward_model"])
+    reward_model = VerifyRM.from_pretrained(EMBEDDED["nano"]["reward_model"])
     trainer = CooperTrainer(policy, reward_model, config, training_rows(problems))
     with trainer.verifier:
         trainer.train()

@@ -60,8 +60,8 @@ def test_the_tutorial_runs(tmp_path):
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "tutorial.md").read_text(), re.DOTALL)
     names = {
         "output_dir": str(tmp_path / "run"),
-        "policy": str(EMBEDDED["policy"]),
-        "reward_model": str(EMBEDDED["reward_model"]),
+        "policy": str(EMBEDDED["nano"]["policy"]),
+        "reward_model": str(EMBEDDED["nano"]["reward_model"]),
     }
     exec(code, names)
     names["trainer"].verifier.close()

@@ -14,9 +14,9 @@ def parts_of(**settings):
 
 
 def test_the_shape_of_the_shipped_policy():
-    shape = shape_of(str(EMBEDDED["policy"]))
+    shape = shape_of(str(EMBEDDED["nano-weekdays"]["policy"]))
     assert (shape.layers, shape.hidden, shape.kv_width) == (4, 128, 128)
-    weights = (EMBEDDED["policy"] / "model.safetensors").stat().st_size / 4
+    weights = (EMBEDDED["nano-weekdays"]["policy"] / "model.safetensors").stat().st_size / 4
     assert shape.parameters == pytest.approx(weights, rel=0.01)  # float32, tied embeddings counted once
     assert isinstance(shape, Shape)
     with pytest.raises(BadInputError, match="no model configuration"):
@@ -24,7 +24,7 @@ def test_the_shape_of_the_shipped_policy():
 
 
 def test_parts_by_hand():
-    shape = shape_of(str(EMBEDDED["policy"]))
+    shape = shape_of(str(EMBEDDED["nano-weekdays"]["policy"]))
     parts = parts_of()
     assert parts["policy weights"] * GIB == 4 * shape.parameters
     assert parts["policy gradients and optimiser"] == 3 * parts["policy weights"] == 3 * parts["reference policy"]
@@ -40,9 +40,9 @@ def test_parts_by_hand():
     asked = {"negative_sources": {"assistant": 1}}
     assert "assistant weights" not in parts_of(**asked)  # the reference policy is it
     assert parts_of(**asked, beta=0)["assistant weights"] == parts["policy weights"]
-    assert parts_of(**asked, assistant_model="nano")["assistant weights"] == parts["policy weights"]
+    assert parts_of(**asked, assistant_model="nano-weekdays")["assistant weights"] == parts["policy weights"]
     assert "assistant weights" not in parts_of(**asked, assistant_model="m", assistant_base_url="http://h/v1")
-    assert "assistant weights" not in parts_of(assistant_model="nano")  # nobody asks it
+    assert "assistant weights" not in parts_of(assistant_model="nano-weekdays")  # nobody asks it
     double = parts_of(per_device_train_batch_size=128)
     assert double["policy activations"] == 2 * parts["policy activations"]
     assert double["key-value cache"] == 2 * parts["key-value cache"]

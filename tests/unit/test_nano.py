@@ -7,30 +7,33 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 
 from cooper_rl.data.problems import NANO
 from cooper_rl.nano.kinship import FORMS as KINSHIP_FORMS
 from cooper_rl.nano.kinship import another_relation, is_true_relation, kinship_problems, state_relation, write_kinship
 from cooper_rl.nano.triples import written_triples
 from cooper_rl.nano.truth import canonical, is_true, stated_value
+from cooper_rl.nano import weekdays
 from cooper_rl.nano.world import SPLITS, nano_problems, split_of
 from cooper_rl.nano.worlds import WORLDS
 from cooper_rl.nano.writer import FORMS, near_miss, reference_value, state_answer, write_demonstration
-from cooper_rl.recipe import EMBEDDED
+from cooper_rl.recipe import EMBEDDED, load_recipe
 from cooper_rl.records import Verdict
+from cooper_rl.rl.pairs import accepts_negative
 from cooper_rl.verifiers import RuleVerifier
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 
 
-@pytest.mark.parametrize(("part", "recipe"), [("policy", "nano-policy"), ("reward_model", "nano-reward-model")])
-def test_shipped_weights_belong_to_their_recipe(part, recipe):
-    record = json.loads((EMBEDDED[part] / "recipe.json").read_text())
-    weights = EMBEDDED[part] / "model.safetensors"
+@pytest.mark.parametrize("world", EMBEDDED)
+@pytest.mark.parametrize("part", ["policy", "reward_model"])
+def test_shipped_weights_belong_to_their_recipe(world, part):
+    folder = EMBEDDED[world][part]
+    record = json.loads((folder / "recipe.json").read_text())
+    weights = folder / "model.safetensors"
     assert hashlib.sha256(weights.read_bytes()).hexdigest() == record["sha256"]
     assert weights.stat().st_size <= 8_000_000
-    settings = yaml.safe_load((RECIPES / f"{recipe}.yaml").read_text())
+    settings = load_recipe(RECIPES / f"{world}-{part.replace('_', '-')}.yaml")
     settings.pop("output_dir")
     settings.pop("model_name_or_path", None)
     for key, value in settings.items():
@@ -134,3 +137,57 @@ def test_kinship_triples_say_whether_statement_and_reference_agree():
     world = WORLDS["nano-kinship"]
     assert all(t["correct"] == (t["reference"] == world.stated(t["completion"])) for t in triples)
     assert 0.4 < sum(t["correct"] for t in triples) / 200 < 0.7
+
+
+def weekday_problems(size, seed):
+    problems = weekdays.mixed_problems("train", 5 * size, seed)
+    return [problem for problem in problems if problem.metadata["task"] == weekdays.TASK][:size]
+
+
+def test_weekdays_are_counted_in_the_worked_steps_and_the_answer_follows():
+    shares = [problem.metadata["task"] == weekdays.TASK for problem in weekdays.mixed_problems("heldout", 1000, 0)]
+    assert 0.25 < sum(shares) / 1000 < 0.35
+    for problem in weekday_problems(200, 2):
+        steps = problem.metadata["steps"]
+        offset = problem.metadata["entry"]["metadata"]["offset_days"]
+        assert steps[-1].endswith(f" is {problem.reference_answer}.") and not re.search(r"\d", " ".join(steps))
+        assert len(steps) == 1 + (abs(offset) >= 7) and ("after" in steps[-1]) <= (offset > 0)
+        assert weekdays.miscounted(problem) != problem.reference_answer
+
+
+@pytest.mark.parametrize("form", weekdays.FORMS)
+def test_truth_understands_every_form_of_a_weekday(form):
+    rng = random.Random(form)
+    for problem in weekday_problems(60, 1):
+        right = problem.reference_answer
+        steps = " ".join(problem.metadata["steps"])
+        said = weekdays.state_weekday(problem, right, form, rng)
+        assert weekdays.is_true_mixed(problem, said) and weekdays.is_true_mixed(problem, f"{steps} {said}"), said
+        assert not weekdays.is_true_mixed(problem, f"{said} It is 5.")
+        for wrong in (weekdays.another_day(right, rng), weekdays.miscounted(problem)):
+            assert not weekdays.is_true_mixed(problem, weekdays.state_weekday(problem, wrong, form, rng))
+        assert not weekdays.is_true_mixed(problem, weekdays.write_mixed(problem, rng, "hedged"))
+        assert not weekdays.is_true_mixed(problem, weekdays.write_mixed(problem, rng, "blank"))
+
+
+def test_of_weekdays_the_rule_says_nothing_and_some_demonstrations_are_a_day_off():
+    problems = weekday_problems(200, 3)
+    rng = random.Random(0)
+    texts = [weekdays.write_mixed(problem, rng) for problem in problems]
+    true = [weekdays.is_true_mixed(problem, text) for problem, text in zip(problems, texts, strict=True)]
+    with RuleVerifier("math_verify", workers=1) as verifier:
+        checks = verifier.explain_many([p.reference_answer for p in problems], texts)
+    assert {check.verdict for check, right in zip(checks, true, strict=True) if right} == {Verdict.UNPARSEABLE}
+    assert Verdict.CORRECT not in {check.verdict for check in checks}
+    assert not any(accepts_negative(check, "mined") for check, right in zip(checks, true, strict=True) if right)
+    assert 0.4 < sum(true) / len(true) < 0.6
+    worked = [weekdays.write_mixed(problem, rng, "steps") for problem in problems]
+    assert all(weekdays.is_true_mixed(problem, text) for problem, text in zip(problems, worked, strict=True))
+
+
+def test_triples_of_the_mixed_world_say_whether_statement_and_reference_agree():
+    world = WORLDS["nano-weekdays"]
+    triples = written_triples("train", 400, 5, world=world)
+    assert all(t["correct"] == (world.canonical(t["reference"]) == world.stated(t["completion"])) for t in triples)
+    days = [t["correct"] for t in triples if "calendar" in t["source"]]
+    assert 80 < len(days) < 160 and 0.4 < sum(days) / len(days) < 0.7

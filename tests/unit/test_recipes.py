@@ -11,7 +11,7 @@ RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
 REWARD_MODEL = {path.stem for path in RECIPES if path.stem.endswith("-reward-model") or "-verifyrm" in path.stem}
 COMMANDS = {path.stem: path.stem.partition("-")[0] for path in RECIPES}
 ANNOTATION = {name: command for name, command in COMMANDS.items() if command in ("collect", "annotate")}
-NANO_POLICIES = ("nano-policy", "nano-kinship-policy")
+NANO_POLICIES = ("nano-policy", "nano-weekdays-policy", "nano-kinship-policy")
 TRAIN = [path for path in RECIPES if path.stem not in {*REWARD_MODEL, *ANNOTATION, *NANO_POLICIES}]
 
 

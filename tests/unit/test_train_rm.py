@@ -102,7 +102,7 @@ def test_lora_trains_adapters_and_saves_a_plain_model(train_file, tmp_path):
     train_reward_model(config_of(train_file, tmp_path / "rm", lora_rank=4))
     keys = weights(tmp_path / "rm").keys()
     assert not any("lora" in key for key in keys) and "score.weight" in keys
-    plain = VerifyRM.from_backbone(Path(__file__).parents[2] / "src/cooper_rl/nano/policy")
+    plain = VerifyRM.from_backbone(Path(__file__).parents[2] / "src/cooper_rl/nano/shipped/arithmetic/policy")
     before = plain.model.state_dict()
     moved = [k for k, v in weights(tmp_path / "rm").items() if not torch.equal(v, before[k])]
     assert "score.weight" in moved and any("q_proj" in k for k in moved)

@@ -4,7 +4,7 @@
 generator's own scorer plays the judge: it is independent of the rule. A triple is kept where the two agree, and where
 the rule cannot tell (UNPARSEABLE) the judge alone decides. The anchors of the guard that the package ships:
 `--split reward_model_heldout --size 3000 --seed 2 --without heldout.jsonl.gz --balanced 1000 --out anchors.jsonl.gz`
-(both files in `nano/reward_model`).
+(both files in `nano/shipped/arithmetic/reward_model`).
 """
 
 from __future__ import annotations

@@ -19,10 +19,11 @@ from pathlib import Path
 import torch
 import yaml
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from cooper_rl.nano.worlds import WORLDS
 from cooper_rl.nano.writer import WAYS
+from cooper_rl.recipe import resolve_model
 
 logger = logging.getLogger(__name__)
 IGNORED = -100
@@ -43,6 +44,7 @@ class PretrainConfig:
 
     output_dir: str
     world: str = "nano"
+    start: str | None = None  # a policy to go on from, with its tokenizer and sizes: a folder, or nano
     seed: int = 0
     demonstrations: int = 250_000
     problems: int = 120_000
@@ -149,26 +151,8 @@ def pretrain(config: PretrainConfig) -> None:
     """
     torch.manual_seed(config.seed)
     pairs = demonstrations(config)
-    template_texts = ["".join(f"{tag}\n" for tag in TEMPLATE_TAGS)]
-    tokenizer = train_tokenizer(
-        [f"{q} {c}" for q, c in [*pairs[:10_000], *pairs[-10_000:]]] + template_texts, config.vocabulary
-    )
+    model, tokenizer = begun(config, pairs)
     examples = encode(tokenizer, pairs)
-    model = LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=len(tokenizer),
-            hidden_size=config.hidden_size,
-            intermediate_size=config.intermediate_size,
-            num_hidden_layers=config.layers,
-            num_attention_heads=config.heads,
-            num_key_value_heads=config.heads,
-            max_position_embeddings=512,
-            tie_word_embeddings=True,
-            bos_token_id=None,
-            eos_token_id=tokenizer.eos_token_id,
-            pad_token_id=tokenizer.pad_token_id,
-        )
-    )
     rng = random.Random(config.seed)
     turn = int(config.steps_only * len(examples))
     schedule = [
@@ -182,6 +166,33 @@ def pretrain(config: PretrainConfig) -> None:
     save(model, tokenizer, config, Path(config.output_dir) / "backbone")
     learn_habits(model, tokenizer, config)
     save(model, tokenizer, config, Path(config.output_dir))
+
+
+def begun(
+    config: PretrainConfig, pairs: list[tuple[str, str]]
+) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
+    """The policy to go on from, or a new one with a tokenizer made of the texts it will learn."""
+    if config.start:
+        folder = resolve_model(config.start, "policy")
+        return LlamaForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    template_texts = ["".join(f"{tag}\n" for tag in TEMPLATE_TAGS)]
+    tokenizer = train_tokenizer(
+        [f"{q} {c}" for q, c in [*pairs[:10_000], *pairs[-10_000:]]] + template_texts, config.vocabulary
+    )
+    shape = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=config.hidden_size,
+        intermediate_size=config.intermediate_size,
+        num_hidden_layers=config.layers,
+        num_attention_heads=config.heads,
+        num_key_value_heads=config.heads,
+        max_position_embeddings=512,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    return LlamaForCausalLM(shape), tokenizer
 
 
 def learn_habits(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, config: PretrainConfig) -> None:

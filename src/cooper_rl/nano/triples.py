@@ -22,7 +22,12 @@ STATEMENTS = 0.45  # share that is a closing statement without its question: sho
 
 
 def written_triple(
-    world: World, problem: Problem, others: Sequence[str], rng: random.Random, own_reference: bool = False
+    world: World,
+    problem: Problem,
+    others: Sequence[str],
+    rng: random.Random,
+    own_reference: bool = False,
+    statements: float = STATEMENTS,
 ) -> dict[str, Any]:
     """A solution of the problem, right or wrong, beside a reference that is what it states or is not.
 
@@ -30,7 +35,7 @@ def written_triple(
     own and the question always there, so that question and solution alone tell: what a reward model that sees no
     reference can learn from.
     """
-    statement = rng.random() < STATEMENTS and not own_reference
+    statement = rng.random() < statements and not own_reference
     told = problem if rng.random() < 0.5 else world.slipped(problem, rng.choice(others))
     completion = world.write(told, rng, "direct" if statement else rng.choice(WAYS))
     reference = told.reference_answer if rng.random() < 0.5 else rng.choice(others)
@@ -58,6 +63,24 @@ def written_triples(
     return [written_triple(world, problem, answers[problem.source], rng, own_reference) for problem in drawn]
 
 
+def lesson_triples(world: World, task: str, split: str, size: int, seed: int) -> list[dict[str, Any]]:
+    """`size` triples, three quarters of them of one task, and those mostly bare statements: a reward model that knows the
+    other tasks learns to compare the answers of this one."""
+    rng = random.Random(seed)
+    mine, rest = [], []
+    for problem in world.problems(split, size // 2, seed):
+        (mine if problem.metadata["task"] == task else rest).append(problem)
+    days = [world.answer(problem) for problem in mine]
+    triples = [written_triple(world, rng.choice(mine), days, rng, statements=0.8) for _ in range(3 * size // 4)]
+    answers: dict[str, list[str]] = {}
+    for problem in rest:
+        answers.setdefault(problem.source, []).append(world.answer(problem))
+    for problem in (rng.choice(rest) for _ in range(size - len(triples))):
+        triples.append(written_triple(world, problem, answers[problem.source], rng))
+    rng.shuffle(triples)
+    return triples
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Write labelled triples for the nano VerifyRM.")
     parser.add_argument("--world", choices=WORLDS, default="nano")
@@ -65,11 +88,14 @@ def main() -> None:
     parser.add_argument("--size", type=int, required=True)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--own_reference", action="store_true", help="keep each problem's own reference answer")
+    parser.add_argument("--lesson", metavar="TASK", help="mostly this task's, and bare statements")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    triples = written_triples(
-        arguments.split, arguments.size, arguments.seed, arguments.own_reference, WORLDS[arguments.world]
-    )
+    world = WORLDS[arguments.world]
+    if arguments.lesson:
+        triples = lesson_triples(world, arguments.lesson, arguments.split, arguments.size, arguments.seed)
+    else:
+        triples = written_triples(arguments.split, arguments.size, arguments.seed, arguments.own_reference, world)
     write_atomically(arguments.out, "".join(map(line_of, triples)))
 
 

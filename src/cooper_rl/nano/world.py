@@ -52,22 +52,22 @@ def nano_problems(split: str, size: int, seed: int = 0) -> list[Problem]:
     Raises:
         BadInputError: the split has another name.
     """
-    return drawn("nano", TASK_WEIGHTS, _stream, split, size, seed)
+    return drawn("nano", TASK_WEIGHTS, stream, split, size, seed)
 
 
 def drawn(
     world: str,
     weights: Mapping[str, float],
-    stream: Callable[[str, int], Iterator[Problem]],
+    stream_of: Callable[[str, int], Iterator[Problem]],
     split: str,
     size: int,
     seed: int,
 ) -> list[Problem]:
-    """Distinct problems of a world's split; `stream` gives endless ones of a task, `weights` each task's share."""
+    """Distinct problems of a world's split; `stream_of` gives endless ones of a task, `weights` each task's share."""
     if split not in SPLITS:
         raise BadInputError(f"{world}: no split {split!r}; there are {', '.join(SPLITS)}")
     rng = random.Random(f"{world}-{split}-{seed}")
-    streams = {task: stream(task, rng.randrange(2**31)) for task in weights}
+    streams = {task: stream_of(task, rng.randrange(2**31)) for task in weights}
     problems: list[Problem] = []
     seen: set[str] = set()
     while len(problems) < size:
@@ -79,7 +79,7 @@ def drawn(
     return problems
 
 
-def _stream(task: str, seed: int) -> Iterator[Problem]:
+def stream(task: str, seed: int) -> Iterator[Problem]:
     """Endless problems of one task; a data set's entries depend on seed + index, so blocks are far apart."""
     block = 4096
     while True:

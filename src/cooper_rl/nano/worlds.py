@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from cooper_rl.nano import kinship, truth, world, writer
+from cooper_rl.nano import kinship, truth, weekdays, world, writer
 from cooper_rl.records import Problem
 
 
@@ -47,5 +47,16 @@ WORLDS = {
         kinship.is_true_relation,
         kinship.FORMS,
         (kinship.TASK,),
+    ),
+    "nano-weekdays": World(
+        weekdays.mixed_problems,
+        weekdays.write_mixed,
+        weekdays.slipped_mixed,
+        weekdays.mixed_answer,
+        weekdays.canonical_mixed,
+        weekdays.stated_mixed,
+        weekdays.is_true_mixed,
+        weekdays.FORMS,
+        tuple(weekdays.WEIGHTS),
     ),
 }

@@ -143,8 +143,8 @@ def build_heldout(settings: TrainRecipe, config: CooperConfig) -> HeldOut | None
 
 
 def resolve_triples(name: str, part: str) -> str:
-    """`nano` is the file that the package ships (part: heldout, anchors or train); any other name is itself."""
-    return str(EMBEDDED["reward_model"] / f"{part}.jsonl.gz") if name == "nano" else name
+    """A name of `EMBEDDED` is the file that the package ships (part: heldout, anchors or train); any other is itself."""
+    return str(EMBEDDED[name]["reward_model"] / f"{part}.jsonl.gz") if name in EMBEDDED else name
 
 
 def write_records_of_origin(recipe: dict[str, Any], config: CooperConfig) -> None:

@@ -148,7 +148,7 @@ def has_answer(completion: str, reference: str) -> bool:
     """
     if _SYMBOL.search(completion) or _WORDS.search(completion):
         return True
-    in_words = not (_SYMBOL.search(reference) or _WORDS.search(reference))
+    in_words = not _SYMBOL.search(reference)
     return in_words and bool(re.search(r"[^\W\d_]{2,}", _FRAME.sub(" ", completion)))
 
 
