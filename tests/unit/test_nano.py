@@ -7,17 +7,20 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file
 
 from cooper_rl.data.problems import NANO
+from cooper_rl.nano import weekdays
 from cooper_rl.nano.kinship import FORMS as KINSHIP_FORMS
 from cooper_rl.nano.kinship import another_relation, is_true_relation, kinship_problems, state_relation, write_kinship
-from cooper_rl.nano.triples import written_triples
+from cooper_rl.nano.pretrain import PretrainConfig, begun, pretrain
+from cooper_rl.nano.triples import lesson_triples, written_triples
 from cooper_rl.nano.truth import canonical, is_true, stated_value
-from cooper_rl.nano import weekdays
 from cooper_rl.nano.world import SPLITS, nano_problems, split_of
 from cooper_rl.nano.worlds import WORLDS
 from cooper_rl.nano.writer import FORMS, near_miss, reference_value, state_answer, write_demonstration
-from cooper_rl.recipe import EMBEDDED, load_recipe
+from cooper_rl.recipe import EMBEDDED, read_recipe
 from cooper_rl.records import Verdict
 from cooper_rl.rl.pairs import accepts_negative
 from cooper_rl.verifiers import RuleVerifier
@@ -33,7 +36,7 @@ def test_shipped_weights_belong_to_their_recipe(world, part):
     weights = folder / "model.safetensors"
     assert hashlib.sha256(weights.read_bytes()).hexdigest() == record["sha256"]
     assert weights.stat().st_size <= 8_000_000
-    settings = load_recipe(RECIPES / f"{world}-{part.replace('_', '-')}.yaml")
+    settings = read_recipe(RECIPES / f"{world}-{part.replace('_', '-')}.yaml")
     settings.pop("output_dir")
     settings.pop("model_name_or_path", None)
     for key, value in settings.items():
@@ -191,3 +194,27 @@ def test_triples_of_the_mixed_world_say_whether_statement_and_reference_agree():
     assert all(t["correct"] == (world.canonical(t["reference"]) == world.stated(t["completion"])) for t in triples)
     days = [t["correct"] for t in triples if "calendar" in t["source"]]
     assert 80 < len(days) < 160 and 0.4 < sum(days) / len(days) < 0.7
+
+
+def test_a_lesson_is_mostly_statements_of_one_task():
+    world = WORLDS["nano-weekdays"]
+    triples = lesson_triples(world, weekdays.TASK, "train", 400, 3)
+    mine = [t for t in triples if t["source"].endswith(weekdays.TASK)]
+    assert len(triples) == 400 and len(mine) == 300
+    assert 0.7 < sum(not t["question"] for t in mine) / 300 < 0.9
+    assert all(t["correct"] == (world.canonical(t["reference"]) == world.stated(t["completion"])) for t in triples)
+
+
+def test_a_policy_goes_on_from_another(tmp_path):
+    """Its weights and its tokenizer are where training begins."""
+    config = PretrainConfig(
+        str(tmp_path), world="nano-weekdays", start="nano", demonstrations=20, problems=10, habits=10
+    )
+    model, tokenizer = begun(config, [])
+    before = load_file(EMBEDDED["nano"]["policy"] / "model.safetensors")
+    assert all(torch.equal(model.state_dict()[name], tensor) for name, tensor in before.items())
+    pretrain(config)
+    after = load_file(tmp_path / "model.safetensors")
+    assert before.keys() == after.keys() and any(not torch.equal(before[name], after[name]) for name in before)
+    assert (tmp_path / "tokenizer.json").read_text() == (EMBEDDED["nano"]["policy"] / "tokenizer.json").read_text()
+    assert "trained on from `nano`" in (tmp_path / "README.md").read_text() and len(tokenizer) == 1000

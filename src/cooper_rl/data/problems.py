@@ -14,7 +14,7 @@ from cooper_rl.records import Problem
 
 logger = logging.getLogger(__name__)
 SUFFIXES = (".jsonl", ".json", ".parquet")
-NANO = ("nano", "nano-weekdays", "nano-kinship")
+NANO = ("nano", "nano-kinship", "nano-weekdays")
 
 
 def load_problems(name: str, *, split: str = "train", size: int | None = None, seed: int = 0) -> list[Problem]:

@@ -168,9 +168,7 @@ def pretrain(config: PretrainConfig) -> None:
     save(model, tokenizer, config, Path(config.output_dir))
 
 
-def begun(
-    config: PretrainConfig, pairs: list[tuple[str, str]]
-) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
+def begun(config: PretrainConfig, pairs: list[tuple[str, str]]) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
     """The policy to go on from, or a new one with a tokenizer made of the texts it will learn."""
     if config.start:
         folder = resolve_model(config.start, "policy")
@@ -253,6 +251,7 @@ def model_card(config: PretrainConfig, parameters: int) -> str:
     world = WORLDS[config.world]
     tasks = ", ".join(f"`{task}`" for task in world.tasks)
     ways = ", ".join(f"{way} {share:.0%}" for way, share in WAYS.items())
+    begin = f"on from `{config.start}`" if config.start else "from nothing"
     return f"""---
 library_name: transformers
 pipeline_tag: text-generation
@@ -261,7 +260,7 @@ tags: [cooper, reasoning-gym]
 # The nano policy
 
 A Llama of {parameters:,} parameters ({config.layers} layers, hidden size {config.hidden_size}, vocabulary
-{config.vocabulary}, float32), trained from nothing, seed {config.seed}:
+{config.vocabulary}, float32), trained {begin}, seed {config.seed}:
 `python -m cooper_rl.nano.pretrain --config recipes/{config.world}-policy.yaml`. It exists so that reinforcement
 learning can be watched on a CPU within minutes.
 

@@ -64,14 +64,16 @@ def written_triples(
 
 
 def lesson_triples(world: World, task: str, split: str, size: int, seed: int) -> list[dict[str, Any]]:
-    """`size` triples, three quarters of them of one task, and those mostly bare statements: a reward model that knows the
-    other tasks learns to compare the answers of this one."""
+    """`size` triples, three quarters of them of one task and mostly bare statements.
+
+    A reward model that knows the other tasks learns from them to compare the answers of this one.
+    """
     rng = random.Random(seed)
     mine, rest = [], []
     for problem in world.problems(split, size // 2, seed):
         (mine if problem.metadata["task"] == task else rest).append(problem)
-    days = [world.answer(problem) for problem in mine]
-    triples = [written_triple(world, rng.choice(mine), days, rng, statements=0.8) for _ in range(3 * size // 4)]
+    own = [world.answer(problem) for problem in mine]
+    triples = [written_triple(world, rng.choice(mine), own, rng, statements=0.8) for _ in range(3 * size // 4)]
     answers: dict[str, list[str]] = {}
     for problem in rest:
         answers.setdefault(problem.source, []).append(world.answer(problem))

@@ -1,8 +1,8 @@
-"""The nano world with a part that the rule cannot read: arithmetic beside weekdays that are counted, answered in words.
+"""The nano world with a part that the rule cannot read: arithmetic beside weekdays that are counted.
 
 How the policy writes a number is its choice, so under the rule's reward it comes to write what the rule reads. It
 writes weekdays in sentences, of which plain math-verify has no verdict: there the rule has nothing to teach it with.
-Its demonstrations miscount some of them by a day, and only a reward on weekdays tells it which way of counting is right.
+Its demonstrations miscount some of them by a day, and only a reward on weekdays tells it which counting is right.
 """
 
 from __future__ import annotations
@@ -64,9 +64,10 @@ def _stream(task: str, seed: int) -> Iterator[Problem]:
 
 
 def counted_steps(start: date, offset: int) -> list[str]:
-    """Whole weeks are put aside, then the days that are left are counted; in words, in which math-verify sees no number."""
+    """Whole weeks are put aside and the days left are counted; in words, where math-verify sees no number."""
     weeks, days = divmod(abs(offset), 7)
-    left = [f"{number_words(str(count))} {unit}{'s' * (count > 1)}" for count, unit in ((weeks, "week"), (days, "day")) if count]
+    parts = ((weeks, "week"), (days, "day"))
+    left = [f"{number_words(str(count))} {unit}{'s' * (count > 1)}" for count, unit in parts if count]
     steps = [f"That is {' and '.join(left)}."] if weeks else []
     first, last = start.strftime("%A"), WEEKDAYS[(start.weekday() + offset) % 7]
     if not days:
@@ -89,7 +90,7 @@ def another_day(day: str, rng: random.Random) -> str:
 
 
 def write_mixed(problem: Problem, rng: random.Random, way: str | None = None) -> str:
-    """One completion; by any way, some weekdays are a day off (a hedged one names another beside it, a blank one none)."""
+    """One completion; by any way, some weekdays are a day off (a hedged one names another too, a blank one none)."""
     if not _is_weekday(problem):
         return writer.write_demonstration(problem, rng, way)
     if way is None and rng.random() < MISCOUNTED:
@@ -124,11 +125,10 @@ def canonical_mixed(text: str) -> str:
 
 def stated_mixed(completion: str) -> str | None:
     """The one weekday or number that the completion states as its answer; None if it states none or several."""
-    days = {canonical_mixed(found.group("day")) for statement in _STATEMENTS for found in statement.finditer(completion)}
-    number = truth.stated_value(completion)
-    if not days or number or HEDGE.search(completion):
-        return None if days else number
-    return days.pop() if len(days) == 1 else None
+    stated = {canonical_mixed(found.group("day")) for pattern in _STATEMENTS for found in pattern.finditer(completion)}
+    if number := truth.stated_value(completion):
+        stated.add(number)
+    return stated.pop() if len(stated) == 1 and not HEDGE.search(completion) else None
 
 
 def is_true_mixed(problem: Problem, completion: str) -> bool:

@@ -56,7 +56,7 @@ WORLDS = {
         weekdays.canonical_mixed,
         weekdays.stated_mixed,
         weekdays.is_true_mixed,
-        weekdays.FORMS,
+        writer.FORMS | weekdays.FORMS,
         tuple(weekdays.WEIGHTS),
     ),
 }

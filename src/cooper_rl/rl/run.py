@@ -143,7 +143,7 @@ def build_heldout(settings: TrainRecipe, config: CooperConfig) -> HeldOut | None
 
 
 def resolve_triples(name: str, part: str) -> str:
-    """A name of `EMBEDDED` is the file that the package ships (part: heldout, anchors or train); any other is itself."""
+    """A name of `EMBEDDED` is a file that the package ships (part: heldout, anchors or train); any other is itself."""
     return str(EMBEDDED[name]["reward_model"] / f"{part}.jsonl.gz") if name in EMBEDDED else name
 
 
