@@ -69,9 +69,9 @@ def lesson_triples(world: World, task: str, split: str, size: int, seed: int) ->
     A reward model that knows the other tasks learns from them to compare the answers of this one.
     """
     rng = random.Random(seed)
-    mine, rest = [], []
-    for problem in world.problems(split, size // 2, seed):
-        (mine if problem.metadata["task"] == task else rest).append(problem)
+    problems = world.problems(split, size // 2, seed)
+    mine = [problem for problem in problems if problem.metadata["task"] == task]
+    rest = [problem for problem in problems if problem.metadata["task"] != task]
     own = [world.answer(problem) for problem in mine]
     triples = [written_triple(world, rng.choice(mine), own, rng, statements=0.8) for _ in range(3 * size // 4)]
     answers: dict[str, list[str]] = {}
