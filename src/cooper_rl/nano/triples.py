@@ -56,11 +56,17 @@ def written_triples(
     """`size` triples, four of each problem on average."""
     rng = random.Random(seed)
     problems = world.problems(split, -(-size // 4), seed)
+    answers = answers_by_source(world, problems)
+    drawn = [rng.choice(problems) for _ in range(size)]
+    return [written_triple(world, problem, answers[problem.source], rng, own_reference) for problem in drawn]
+
+
+def answers_by_source(world: World, problems: Sequence[Problem]) -> dict[str, list[str]]:
+    """The answers of each task's problems: what a wrong solution of one may end in."""
     answers: dict[str, list[str]] = {}
     for problem in problems:
         answers.setdefault(problem.source, []).append(world.answer(problem))
-    drawn = [rng.choice(problems) for _ in range(size)]
-    return [written_triple(world, problem, answers[problem.source], rng, own_reference) for problem in drawn]
+    return answers
 
 
 def lesson_triples(world: World, task: str, split: str, size: int, seed: int) -> list[dict[str, Any]]:
@@ -72,13 +78,13 @@ def lesson_triples(world: World, task: str, split: str, size: int, seed: int) ->
     problems = world.problems(split, size // 2, seed)
     mine = [problem for problem in problems if problem.metadata["task"] == task]
     rest = [problem for problem in problems if problem.metadata["task"] != task]
-    own = [world.answer(problem) for problem in mine]
-    triples = [written_triple(world, rng.choice(mine), own, rng, statements=0.8) for _ in range(3 * size // 4)]
-    answers: dict[str, list[str]] = {}
-    for problem in rest:
-        answers.setdefault(problem.source, []).append(world.answer(problem))
-    for problem in (rng.choice(rest) for _ in range(size - len(triples))):
-        triples.append(written_triple(world, problem, answers[problem.source], rng))
+    answers = answers_by_source(world, problems)
+
+    def written(problem: Problem, statements: float) -> dict[str, Any]:
+        return written_triple(world, problem, answers[problem.source], rng, statements=statements)
+
+    triples = [written(rng.choice(mine), 0.8) for _ in range(3 * size // 4)]
+    triples += [written(rng.choice(rest), STATEMENTS) for _ in range(size - len(triples))]
     rng.shuffle(triples)
     return triples
 
