@@ -57,9 +57,9 @@ def settings(steps: int, folder: str) -> dict[str, Any]:
 def cooper(steps: int, folder: str, rows: Any) -> list[float]:
     """Step times of the cooper arm."""
     config = CooperConfig(**settings(steps, folder))
-    reward_model = VerifyRM.from_pretrained(resolve_model("nano", "reward_model"))
-    rehearsal = read_triples(resolve_triples("nano", "train"))
-    trainer = CooperTrainer(resolve_model("nano", "policy"), reward_model, config, rows, rehearsal=rehearsal)
+    reward_model = VerifyRM.from_pretrained(resolve_model("nano-weekdays", "reward_model"))
+    rehearsal = read_triples(resolve_triples("nano-weekdays", "train"))
+    trainer = CooperTrainer(resolve_model("nano-weekdays", "policy"), reward_model, config, rows, rehearsal=rehearsal)
     with trainer.verifier:
         return step_seconds(trainer)
 
@@ -76,9 +76,9 @@ def plain(steps: int, folder: str, rows: Any) -> list[float]:
         gradient_checkpointing=False,
         logging_steps=1,
     )
-    path = resolve_model("nano", "reward_model")
+    path = resolve_model("nano-weekdays", "reward_model")
     reward_model = AutoModelForSequenceClassification.from_pretrained(path)
-    trainer = GRPOTrainer(resolve_model("nano", "policy"), reward_funcs=reward_model, args=config, train_dataset=rows)
+    trainer = GRPOTrainer(resolve_model("nano-weekdays", "policy"), reward_funcs=reward_model, args=config, train_dataset=rows)
     return step_seconds(trainer)
 
 
