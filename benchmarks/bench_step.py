@@ -26,6 +26,8 @@ from cooper_rl.rl.trainer import CooperTrainer, training_rows
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.triples import read_triples
 
+WORLD = "nano-weekdays"  # the quickstart's
+
 
 class StepTimes(TrainerCallback):
     """When each step began."""
@@ -57,9 +59,9 @@ def settings(steps: int, folder: str) -> dict[str, Any]:
 def cooper(steps: int, folder: str, rows: Any) -> list[float]:
     """Step times of the cooper arm."""
     config = CooperConfig(**settings(steps, folder))
-    reward_model = VerifyRM.from_pretrained(resolve_model("nano-weekdays", "reward_model"))
-    rehearsal = read_triples(resolve_triples("nano-weekdays", "train"))
-    trainer = CooperTrainer(resolve_model("nano-weekdays", "policy"), reward_model, config, rows, rehearsal=rehearsal)
+    reward_model = VerifyRM.from_pretrained(resolve_model(WORLD, "reward_model"))
+    rehearsal = read_triples(resolve_triples(WORLD, "train"))
+    trainer = CooperTrainer(resolve_model(WORLD, "policy"), reward_model, config, rows, rehearsal=rehearsal)
     with trainer.verifier:
         return step_seconds(trainer)
 
@@ -76,9 +78,9 @@ def plain(steps: int, folder: str, rows: Any) -> list[float]:
         gradient_checkpointing=False,
         logging_steps=1,
     )
-    path = resolve_model("nano-weekdays", "reward_model")
+    path = resolve_model(WORLD, "reward_model")
     reward_model = AutoModelForSequenceClassification.from_pretrained(path)
-    trainer = GRPOTrainer(resolve_model("nano-weekdays", "policy"), reward_funcs=reward_model, args=config, train_dataset=rows)
+    trainer = GRPOTrainer(resolve_model(WORLD, "policy"), reward_funcs=reward_model, args=config, train_dataset=rows)
     return step_seconds(trainer)
 
 
@@ -87,7 +89,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--turns", type=int, default=3)
     arguments = parser.parse_args()
-    rows = training_rows(load_problems("nano", size=1000))
+    rows = training_rows(load_problems(WORLD, size=1000))
     ratios = []
     for turn in range(arguments.turns):
         medians = {}
