@@ -145,7 +145,7 @@ def test_verify_names_the_bad_line(tmp_path):
 
 
 def test_a_run_folder_is_not_written_over(tmp_path):
-    (tmp_path / "config.yaml").write_text("model_name_or_path: nano\narm: cooper\n")
+    (tmp_path / "config.yaml").write_text("model_name_or_path: nano-weekdays\narm: cooper\n")
     done, _ = cooper("train", "--config", QUICKSTART, "--output_dir", str(tmp_path))
     assert done.returncode == 2 and "already holds a run" in done.stderr
     done, _ = cooper("train", "--config", QUICKSTART, "--output_dir", str(tmp_path), "--resume", "--arm", "static")
