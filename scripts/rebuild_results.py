@@ -20,15 +20,18 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from cooper_rl.jsonl import write_atomically
+from cooper_rl.data.problems import load_problems, truth_of
+from cooper_rl.jsonl import whole_records, write_atomically
 from cooper_rl.monitor.curves import HEIGHT, LEFT, WIDTH, colours_of, figure
 from cooper_rl.monitor.page import band
 from cooper_rl.monitor.runs import Run, find_runs, read_run
 from cooper_rl.monitor.summary import ends, run_table, summarize_run, table
 from cooper_rl.rl.audit import HackingAlarm
+from cooper_rl.verifiers.answers import has_answer
 
 DOCS = Path(__file__).parents[1] / "docs"
 STUDENT_95 = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26}  # two-sided, n runs
+LAST = 20  # steps whose rollouts are looked at
 LOST = 0.05  # of true accuracy, below its best so far: hacking has done harm
 DRAWN = {
     "reward": "mean reward",
@@ -60,7 +63,31 @@ def entry_of(run: Run) -> Data:
         "rolled_back": int(sum(value for _, value in run.series("reward_model/rolled_back"))),
         "anchor_accuracy": {"first": anchors[0], "min": min(anchors), "end": anchors[-1]} if anchors else None,
         "guard_share": guard / seconds if seconds else 0.0,
+        "last_rollouts": last_rollouts(run),
         "series": {name: [[step, round(value, 4)] for step, value in run.series(name)] for name in DRAWN},
+    }
+
+
+def last_rollouts(run: Run) -> dict[str, dict[str, float]]:
+    """Of the last steps' rollouts in a generated world, by what is asked for: a number or a word."""
+    name = run.config["dataset_name"]
+    is_true = truth_of(name)
+    if is_true is None:
+        return {}
+    which = {key: run.config[f"dataset_{key}"] for key in ("split", "size", "seed") if f"dataset_{key}" in run.config}
+    problems = {problem.problem_id: problem for problem in load_problems(name, **which)}
+    found: dict[str, list[list[float]]] = {}
+    for path in run.steps_of("rollouts")[-LAST:]:
+        for rollout in whole_records(path):
+            completion, reference = rollout["completion"], rollout["reference_answer"]
+            asked = "number" if any(character.isdigit() for character in reference) else "word"
+            correct, empty = rollout["verdict"] == "CORRECT", not has_answer(completion, reference)
+            true = is_true(problems[rollout["problem_id"]], completion)
+            found.setdefault(asked, []).append([rollout["reward"], correct, true, empty])
+    names = ("reward", "rule", "true", "no_answer")
+    return {
+        asked: {"count": len(rows), **dict(zip(names, map(fmean, zip(*rows, strict=True)), strict=True))}
+        for asked, rows in sorted(found.items())
     }
 
 
@@ -192,13 +219,25 @@ def exploits(entries: Sequence[Data]) -> str:
     return markdown(rows)
 
 
+def rollouts(entries: Sequence[Data]) -> str:
+    """The last steps' rollouts by what is asked for; a row an arm, means over its runs."""
+    rows = [["asked for", "arm", "rollouts", "mean reward", "rule says CORRECT", "true accuracy", "no answer in it"]]
+    for asked in entries[0]["last_rollouts"]:
+        for arm, runs in by_arm(entries).items():
+            parts = [entry["last_rollouts"][asked] for entry in runs]
+            means = [fmean(part[key] for part in parts) for key in ("reward", "rule", "true", "no_answer")]
+            rows.append([asked, arm, str(sum(part["count"] for part in parts)), *(f"{mean:.3f}" for mean in means)])
+    return markdown(rows)
+
+
 def commits(entries: Sequence[Data]) -> str:
     """Of the runs."""
     return f"Commits: {', '.join(sorted({entry['commit'] for entry in entries}))}."
 
 
 KINDS: dict[str, Callable[[Sequence[Data]], str]] = {
-    function.__name__: function for function in (means, each, bars, differences, alarms, guard, exploits, commits)
+    function.__name__: function
+    for function in (means, each, bars, differences, alarms, guard, exploits, rollouts, commits)
 }
 
 
