@@ -243,14 +243,15 @@ def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, config: Pr
     digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
     settings = {key: value for key, value in asdict(config).items() if key != "output_dir"}
     (folder / "recipe.json").write_text(json.dumps({"recipe": settings, "sha256": digest}, indent=2) + "\n")
-    (folder / "README.md").write_text(model_card(config, sum(p.numel() for p in model.parameters())))
+    (folder / "README.md").write_text(model_card(config, model))
 
 
-def model_card(config: PretrainConfig, parameters: int) -> str:
+def model_card(config: PretrainConfig, model: LlamaForCausalLM) -> str:
     """The README.md of the model folder."""
     world = WORLDS[config.world]
     tasks = ", ".join(f"`{task}`" for task in world.tasks)
     ways = ", ".join(f"{way} {share:.0%}" for way, share in WAYS.items())
+    shape = model.config
     begin = f"on from `{config.start}`" if config.start else "from nothing"
     return f"""---
 library_name: transformers
@@ -259,8 +260,8 @@ tags: [cooper, reasoning-gym]
 ---
 # The nano policy
 
-A Llama of {parameters:,} parameters ({config.layers} layers, hidden size {config.hidden_size}, vocabulary
-{config.vocabulary}, float32), trained {begin}, seed {config.seed}:
+A Llama of {model.num_parameters():,} parameters ({shape.num_hidden_layers} layers, hidden size {shape.hidden_size},
+vocabulary {shape.vocab_size}, float32), trained {begin}, seed {config.seed}:
 `python -m cooper_rl.nano.pretrain --config recipes/{config.world}-policy.yaml`. It exists so that reinforcement
 learning can be watched on a CPU within minutes.
 
