@@ -278,6 +278,11 @@ def test_where_a_completion_states_its_answer(completion, answer):
         ("24_{90}", r"\boxed{24}", "INCORRECT"),
         ("Monday", "Thus, we get Monday.", "CORRECT"),
         ("Monday", "Thus, we get Tuesday.", "INCORRECT"),
+        ("Monday", "The answer is Mon.", "CORRECT"),
+        ("Monday", "The answer is Tue.", "INCORRECT"),
+        ("Sep", r"\boxed{\text{September}}", "CORRECT"),
+        ("sun", r"\boxed{Sunday}", "INCORRECT"),  # it may be the star
+        ("May", r"\boxed{\text{March}}", "INCORRECT"),
         ("4", "So we have 3x = 12 and x = 4.", "CORRECT"),
         ("4", "Thus, we get 3 + 1 = 4.", "CORRECT"),
         ("Yes", "The answer is: True", "CORRECT"),

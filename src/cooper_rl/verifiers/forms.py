@@ -82,9 +82,13 @@ class Relation:
 
 Form: TypeAlias = "Number | Expression | Words | Group | Intervals | Matrix | Relation"
 
+_CALENDAR = (
+    *("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "january", "february", "march"),
+    *("april", "may", "june", "july", "august", "september", "october", "november", "december"),
+)
+_ABBREVIATED = {name[:3].capitalize(): name for name in _CALENDAR}
 _CLOSED = re.compile(
-    r"[a-j]|yes|no|true|false|even|odd|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|"
-    r"july|august|september|october|november|december|none|undefined|infinity|left|right|increasing|decreasing"
+    rf"[a-j]|yes|no|true|false|even|odd|{'|'.join(_CALENDAR)}|none|undefined|infinity|left|right|increasing|decreasing"
 )
 _DECISION = re.compile(r"yes|no|true|false", re.IGNORECASE)
 _NAME = r"[A-Za-z](?:[A-Za-z]*)(?:_(?:\{[^{}]*\}|\w))?'?|\\[a-z]+(?:_(?:\{[^{}]*\}|\w))?"
@@ -338,11 +342,13 @@ def _word(text: str, depth: int) -> Form | None:
         return Words(choice.group("letter").lower())
     if OPEN in text and re.fullmatch(rf"\s*{OPEN}[^{CLOSE}]*{CLOSE}\s*", text):
         return _words(text)
-    return _words(text) if _CLOSED.fullmatch(words.lower()) and len(words) > 1 else None
+    named = words in _ABBREVIATED or (_CLOSED.fullmatch(words.lower()) and len(words) > 1)
+    return _words(text) if named else None
 
 
 def _words(text: str) -> Words | None:
-    words = _ARTICLE.sub("", plain_words(text)).lower()
+    words = _ARTICLE.sub("", plain_words(text))
+    words = _ABBREVIATED.get(words, words).lower()
     return Words(re.sub(r"[^\w\s]", "", words).strip()) if re.search(r"[a-z]", words) else None
 
 
