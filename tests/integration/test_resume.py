@@ -90,3 +90,14 @@ def test_killed_between_saves_and_during_a_save(straight, tmp_path):
     assert_equal(train(tmp_path, "--resume"), straight[1])
     pairs = [path.read_text() for path in sorted((tmp_path / "pairs").glob("*"))]
     assert pairs == [path.read_text() for path in sorted((straight[0] / "pairs").glob("*"))]
+
+
+def test_a_run_made_longer_has_the_longer_schedules_learning_rates(tmp_path):
+    schedules = {"lr_scheduler_type": "linear", "lr_scheduler_kwargs": None, "reward_model_lr_scheduler_type": "linear"}
+    words = words_of({**schedules, "warmup_steps": 0, "reward_model_warmup_steps": 0, "heldout_steps": 0})
+    train(tmp_path, *words, "--max_steps", "2")
+    rows = train(tmp_path, *words, "--max_steps", "4", "--resume")
+    rates = {name: [rows[step][name] for step in range(1, 5)] for name in rows[1] if name.endswith("learning_rate")}
+    assert len(rates) == 2
+    for name, values in rates.items():
+        assert [value / values[0] for value in values] == pytest.approx([1, 1 / 2, 1 / 2, 1 / 4]), name

@@ -6,6 +6,7 @@ import pytest
 
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.recipe import check_train_recipe, known_keys, load_recipe, parse_overrides, plain_value, variants_of
+from cooper_rl.rl.run import run_training
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
 REWARD_MODEL = {path.stem for path in RECIPES if path.stem.endswith("-reward-model") or "-verifyrm" in path.stem}
@@ -161,3 +162,10 @@ def test_pickled_weights_are_refused(tmp_path):
     recipe = load_recipe(RECIPES[-1].parent / "quickstart.yaml", ["--model_name_or_path", str(tmp_path / "model")])
     with pytest.raises(BadInputError, match=r"pytorch_model.bin is pickled"):
         check_train_recipe(recipe)
+
+
+def test_a_schedule_with_another_ones_settings(tmp_path):
+    words = ["--lr_scheduler_type", "linear", "--output_dir", str(tmp_path / "run")]
+    with pytest.raises(BadInputError, match=r"lr_scheduler_kwargs .*num_decay_steps.* do not fit .* linear"):
+        run_training(load_recipe(RECIPES[0].parent / "quickstart.yaml", words))
+    assert not (tmp_path / "run").exists()

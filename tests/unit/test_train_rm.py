@@ -85,6 +85,15 @@ def test_a_killed_run_resumes_to_the_same_weights(train_file, tmp_path):
     assert same_weights(tmp_path / "straight", tmp_path / "killed")
 
 
+def test_a_run_made_longer_has_the_longer_schedules_learning_rate(train_file, tmp_path):
+    settings = {"save_steps": 2, "logging_steps": 1, "lr_scheduler_type": "linear", "warmup_ratio": 0.0}
+    for steps in (2, 4):
+        train_reward_model(config_of(train_file, tmp_path, max_steps=steps, **settings), resume=steps > 2)
+    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    rates = [row["learning_rate"] / 5e-4 for row in rows if "learning_rate" in row]
+    assert rates == pytest.approx([1, 1, 2 / 3, 1 / 3])  # one step of warm-up at least
+
+
 def test_two_processes_train_as_one(train_file, tmp_path):
     """Two gloo ranks with a batch each are one process that accumulates two batches."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import torch
+from transformers import SchedulerType, get_scheduler
 from trl import GRPOConfig
 
 from cooper_rl.errors import BadInputError
@@ -25,7 +26,7 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
     learning_rate: float = 1e-6
     num_generations: int = 16
     bf16: bool = False
-    gradient_checkpointing: bool = False
+    gradient_checkpointing: bool | None = None  # none: off, without transformers' warning about the name
     logging_steps: float = 1
     save_total_limit: int | None = 2
     report_to: str | list[str] = "none"
@@ -86,6 +87,14 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
         cycle = self.steps_of_a_batch
         if self.save_strategy == "steps" and cycle > 1 and self.save_steps % cycle:
             raise BadInputError(f"save_steps must be a multiple of {cycle}, the steps of one generation cycle")
+        try:  # transformers itself looks only after the models are loaded
+            optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)])
+            get_scheduler(self.lr_scheduler_type, optimizer, 0, 1, dict(self.lr_scheduler_kwargs or {}))
+        except (TypeError, ValueError) as error:
+            raise BadInputError(
+                f"lr_scheduler_kwargs {self.lr_scheduler_kwargs} do not fit lr_scheduler_type"
+                f" {SchedulerType(self.lr_scheduler_type).value}: {error}"
+            ) from error
 
     @property
     def steps_of_a_batch(self) -> int:

@@ -15,6 +15,7 @@ from cooper_rl.records import ContrastivePair, LabelledCompletion
 from cooper_rl.rl.config import CooperConfig
 from cooper_rl.verifyrm import VerifyRM, sharding
 from cooper_rl.verifyrm.losses import bce_loss, contrastive_loss
+from cooper_rl.verifyrm.trainer import take_up
 
 FIGURES = ("loss", "margin", "pair_accuracy", "label_loss")
 
@@ -183,5 +184,4 @@ class RewardModelUpdater:
             state.setdefault(int(index), {})[name] = sharding.shared_like(value, self.parameters[int(index)])
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": state})
         self.scheduler.load_state_dict(json.loads((folder / "scheduler.json").read_text()))
-        for group, learning_rate in zip(self.optimizer.param_groups, self.scheduler.get_last_lr(), strict=True):
-            group["lr"] = learning_rate
+        take_up(self.scheduler)

@@ -32,6 +32,7 @@ from cooper_rl.rl.reward import CooperReward
 from cooper_rl.rl.reward_update import RewardModelUpdater
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm import VerifyRM, sharding
+from cooper_rl.verifyrm.trainer import take_up
 
 
 class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
@@ -165,6 +166,8 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
         super()._load_optimizer_and_scheduler(checkpoint)
+        if checkpoint is not None:
+            take_up(self.lr_scheduler)
         if checkpoint is not None and self.args.arm == "cooper":
             folder = Path(checkpoint) / "reward_model"
             self.reward_model_updater.load(folder)

@@ -142,6 +142,11 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
         )
         return self.lr_scheduler
 
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        super()._load_optimizer_and_scheduler(checkpoint)
+        if checkpoint is not None:
+            take_up(self.lr_scheduler)
+
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         """A checkpoint that `VerifyRM.from_pretrained` reads as it was trained: with or without reference, how long."""
         super()._save(output_dir, state_dict)
@@ -231,3 +236,16 @@ def lr_factor(config: RewardModelTrainConfig, step: int, total: int) -> float:
     if config.lr_scheduler_type == "constant":
         return 1.0
     return 1 - rest if config.lr_scheduler_type == "linear" else 0.5 * (1 + math.cos(math.pi * rest))
+
+
+def take_up(scheduler: Any) -> None:
+    """Sets the learning rates that the schedule has at its present step.
+
+    A checkpoint keeps the rates themselves. Where a run is resumed to be longer than it was, they belong to the shorter
+    schedule, and at its end are often 0: the first step more would teach nothing.
+    """
+    if isinstance(scheduler, torch.optim.lr_scheduler.LambdaLR):
+        step, rates = scheduler.last_epoch, scheduler.base_lrs
+        scheduler._last_lr = [rate * part(step) for rate, part in zip(rates, scheduler.lr_lambdas, strict=True)]
+        for group, rate in zip(scheduler.optimizer.param_groups, scheduler.get_last_lr(), strict=True):
+            group["lr"] = rate
