@@ -166,9 +166,10 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
         super()._load_optimizer_and_scheduler(checkpoint)
-        if checkpoint is not None:
-            take_up(self.lr_scheduler)
-        if checkpoint is not None and self.args.arm == "cooper":
+        if checkpoint is None:
+            return
+        take_up(self.lr_scheduler)
+        if self.args.arm == "cooper":
             folder = Path(checkpoint) / "reward_model"
             self.reward_model_updater.load(folder)
             if self.replay:
