@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import torch
-from transformers import SchedulerType, get_scheduler
+from transformers import get_scheduler
 from trl import GRPOConfig
 
 from cooper_rl.errors import BadInputError
@@ -89,11 +89,11 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
             raise BadInputError(f"save_steps must be a multiple of {cycle}, the steps of one generation cycle")
         try:  # transformers itself looks only after the models are loaded
             optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)])
-            get_scheduler(self.lr_scheduler_type, optimizer, 0, 1, dict(self.lr_scheduler_kwargs or {}))
+            get_scheduler(self.lr_scheduler_type, optimizer, 0, 1, self.lr_scheduler_kwargs)
         except (TypeError, ValueError) as error:
             raise BadInputError(
                 f"lr_scheduler_kwargs {self.lr_scheduler_kwargs} do not fit lr_scheduler_type"
-                f" {SchedulerType(self.lr_scheduler_type).value}: {error}"
+                f" {self.lr_scheduler_type.value}: {error}"
             ) from error
 
     @property
