@@ -114,6 +114,7 @@ def main():
     with trainer.verifier:
         trainer.train(resume_from_checkpoint=f"{folder}/checkpoint-3" if "resume" in sys.argv else None)
     assert taken_back(trainer.reward_model_updater)
+    trainer.accelerator.end_training()
 
 
 def taken_back(updater):

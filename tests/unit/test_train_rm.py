@@ -98,8 +98,9 @@ def test_two_processes_train_as_one(train_file, tmp_path):
     """Two gloo ranks with a batch each are one process that accumulates two batches."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    torchrun.append(str(Path(__file__).parents[1] / "integration/command_of_rank.py"))
     two = command_of(train_file, tmp_path / "two", "--max_steps", "10")
-    done = subprocess.run([*torchrun, "-m", "cooper_rl.cli", *two], env=environment, capture_output=True, text=True)
+    done = subprocess.run([*torchrun, *two], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     one = command_of(train_file, tmp_path / "one", "--max_steps", "10", "--gradient_accumulation_steps", "2")
     subprocess.run([sys.executable, "-m", "cooper_rl.cli", *one], env=environment, check=True, capture_output=True)

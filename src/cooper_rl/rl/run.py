@@ -59,7 +59,9 @@ def run_training(recipe: dict[str, Any], *, resume: bool = False) -> None:
     finally:
         signal.signal(signal.SIGTERM, before)
     step = trainer.state.global_step
-    if step < trainer.state.max_steps and trainer.stop_asked():
+    stopped = step < trainer.state.max_steps and trainer.stop_asked()
+    trainer.accelerator.end_training()  # a rank that exits inside its process group may abort
+    if stopped:
         if trainer.signalled or not trainer.stopped_by_alarm:  # the signal may have come to another rank
             logger.warning("SIGTERM: stopped after step %d with a checkpoint; --resume goes on", step)
             raise SystemExit(128 + signal.SIGTERM)
@@ -68,7 +70,7 @@ def run_training(recipe: dict[str, Any], *, resume: bool = False) -> None:
             " report, then go on with --resume --alarm_action log (or hybrid)"
         )
     if trainer.accelerator.is_main_process:
-        finished = {"step": trainer.state.global_step, "seconds": time.monotonic() - started}
+        finished = {"step": step, "seconds": time.monotonic() - started}
         write_atomically(Path(config.output_dir) / "finished.json", json.dumps(finished) + "\n")
 
 
