@@ -173,7 +173,15 @@ def test_two_ranks_are_one_run(tmp_path):
     small = {**SMALL, "max_steps": 2, "save_steps": 2, "reward_threshold": 0.5}
     settings = [word for name, value in small.items() for word in (f"--{name}", str(value))]
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    command += [str(Path(__file__).parent / "command_of_rank.py"), "train", "--config", "recipes/quickstart.yaml", "--arm", "cooper", *settings]
+    command += [
+        str(Path(__file__).parent / "command_of_rank.py"),
+        "train",
+        "--config",
+        "recipes/quickstart.yaml",
+        "--arm",
+        "cooper",
+        *settings,
+    ]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [*command, "--output_dir", str(tmp_path / "run")], capture_output=True, text=True, env=environment
