@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from safetensors.torch import load_file, save_file
 from cooper_rl.errors import BadInputError
 from cooper_rl.recipe import EMBEDDED, load_recipe
 from cooper_rl.rl.run import run_training
+from ranks import COOPER
 
 STEPS = 3
 SMALL = {
@@ -172,16 +172,7 @@ def test_two_ranks_are_one_run(tmp_path):
     """torchrun on CPUs: one world of two, one run folder, twice the batch."""
     small = {**SMALL, "max_steps": 2, "save_steps": 2, "reward_threshold": 0.5}
     settings = [word for name, value in small.items() for word in (f"--{name}", str(value))]
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    command += [
-        str(Path(__file__).parent / "command_of_rank.py"),
-        "train",
-        "--config",
-        "recipes/quickstart.yaml",
-        "--arm",
-        "cooper",
-        *settings,
-    ]
+    command = [*COOPER, "train", "--config", "recipes/quickstart.yaml", "--arm", "cooper", *settings]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [*command, "--output_dir", str(tmp_path / "run")], capture_output=True, text=True, env=environment

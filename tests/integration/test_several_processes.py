@@ -10,14 +10,14 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from ranks import TWO_RANKS
+
 SCRIPT = Path(__file__).parent / "scripted_run.py"
-TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node"]
 
 
 def run(folder, ranks, *how):
-    launcher = [*TORCHRUN, str(ranks)] if ranks > 1 else []
     done = subprocess.run(
-        [sys.executable, *launcher, str(SCRIPT), str(folder), str(24 // ranks), *how],
+        [*(TWO_RANKS if ranks > 1 else [sys.executable]), str(SCRIPT), str(folder), str(24 // ranks), *how],
         capture_output=True,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1", "TRL_EXPERIMENTAL_SILENCE": "1"},

@@ -24,6 +24,7 @@ from cooper_rl.verifyrm.losses import bce_loss
 from cooper_rl.verifyrm.model import VerifyRMSettings
 from cooper_rl.verifyrm.train import fitted_temperature, train_reward_model
 from cooper_rl.verifyrm.trainer import LengthBuckets
+from ranks import COOPER
 
 
 @pytest.fixture(scope="module")
@@ -97,10 +98,8 @@ def test_a_run_made_longer_has_the_longer_schedules_learning_rate(train_file, tm
 def test_two_processes_train_as_one(train_file, tmp_path):
     """Two gloo ranks with a batch each are one process that accumulates two batches."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    torchrun.append(str(Path(__file__).parents[1] / "integration/command_of_rank.py"))
     two = command_of(train_file, tmp_path / "two", "--max_steps", "10")
-    done = subprocess.run([*torchrun, *two], env=environment, capture_output=True, text=True)
+    done = subprocess.run([*COOPER, *two], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     one = command_of(train_file, tmp_path / "one", "--max_steps", "10", "--gradient_accumulation_steps", "2")
     subprocess.run([sys.executable, "-m", "cooper_rl.cli", *one], env=environment, check=True, capture_output=True)
