@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand
 
 from cooper_rl.errors import BadInputError, CooperError, MissingFileError
+from cooper_rl.ranks import leave
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -381,19 +382,17 @@ def main() -> None:
     """Entry point: errors become one line on stderr and an exit code (2 bad input, 1 failed)."""
     try:
         app()
-    except BadInputError as error:
-        typer.echo(f"cooper: error: {error}", err=True)
-        sys.exit(2)
-    except CooperError as error:
-        typer.echo(f"cooper: failed: {error}", err=True)
-        sys.exit(1)
+    except SystemExit as end:
+        code = int(end.code or 0)
     except BrokenPipeError:
-        sys.exit(0)
-    except OSError as error:  # a full disk, a folder that cannot be written to
-        typer.echo(f"cooper: failed: {error}", err=True)
-        sys.exit(1)
+        code = 0
+    except (CooperError, OSError) as error:  # OSError: a full disk, a folder that cannot be written to
+        code = 2 if isinstance(error, BadInputError) else 1
+        typer.echo(f"cooper: {'error' if code == 2 else 'failed'}: {error}", err=True)
     except KeyboardInterrupt:
-        sys.exit(130)
+        code = 130
+    leave(code)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from accelerate.utils import DistributedType
 
 from cooper_rl import CooperConfig, CooperTrainer, VerifyRM
 from cooper_rl.data import load_problems
+from cooper_rl.ranks import leave
 from cooper_rl.recipe import EMBEDDED
 from cooper_rl.rl.heldout import HeldOut
 from cooper_rl.rl.trainer import training_rows
@@ -114,7 +115,7 @@ def main():
     with trainer.verifier:
         trainer.train(resume_from_checkpoint=f"{folder}/checkpoint-3" if "resume" in sys.argv else None)
     assert taken_back(trainer.reward_model_updater)
-    trainer.accelerator.end_training()
+    leave()
 
 
 def taken_back(updater):

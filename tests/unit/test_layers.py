@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).parents[2] / "src" / "cooper_rl"
 ALLOWED = {
     "errors": set(),
     "devices": set(),
+    "ranks": set(),
     "records": set(),
     "jsonl": {"errors"},
     "verifiers": {"records", "errors", "jsonl"},
@@ -31,7 +32,7 @@ ALLOWED = {
     "memory": {"errors", "recipe", "rl", "data", "llm"},
     "cli": {
         *("errors", "recipe", "data", "verifiers", "verifyrm", "annotation", "evaluation", "rl", "compare"),
-        *("monitor", "doctor", "console"),
+        *("monitor", "doctor", "console", "ranks"),
     },
     "__init__": {"records", "rl", "verifiers", "verifyrm"},
 }

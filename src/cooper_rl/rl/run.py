@@ -60,7 +60,7 @@ def run_training(recipe: dict[str, Any], *, resume: bool = False) -> None:
         signal.signal(signal.SIGTERM, before)
     step = trainer.state.global_step
     stopped = step < trainer.state.max_steps and trainer.stop_asked()
-    trainer.accelerator.end_training()  # a rank that exits inside its process group may abort
+    trainer.accelerator.wait_for_everyone()  # a rank that stops early ends without waiting
     if stopped:
         if trainer.signalled or not trainer.stopped_by_alarm:  # the signal may have come to another rank
             logger.warning("SIGTERM: stopped after step %d with a checkpoint; --resume goes on", step)

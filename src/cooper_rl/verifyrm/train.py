@@ -75,7 +75,6 @@ def train_reward_model(
         temperature = fitted_temperature(reward_model, heldout)
         reward_model.settings = replace(reward_model.settings, temperature=temperature)
     figures = evaluate(reward_model, heldout) if heldout else {}
-    trainer.accelerator.end_training()  # a rank that exits inside its process group may abort
     if trainer.is_world_process_zero():
         save(reward_model, folder, config, figures, model_card(config, train, heldout, figures))
     return figures
