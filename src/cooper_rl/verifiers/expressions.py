@@ -18,7 +18,7 @@ from cooper_rl.verifiers.dress import CLOSE, OPEN
 
 DIGITS = 40
 MAX_OPERATIONS = 600
-MAX_EXACT_DIGITS = 5000  # of a number that is compared to the last one
+MAX_EXACT_DIGITS = 1_000_000  # of a number that is compared to the last one
 # some of them large, so that floors differ
 POINTS = tuple(sympy.Rational(p, q) for p, q in ((7, 11), (13, 7), (223, 19), (31, 9), (17, 29), (541, 13), (5, 23)))
 _FUNCTION = re.compile(
@@ -75,8 +75,8 @@ def equal_values(a: Any, b: Any) -> bool | None:
     for left, right in _values(a, b):
         if not close(left, right):
             return False
-        if not symbols and a.is_rational and b.is_rational and 10**25 < abs(left) < 10**MAX_EXACT_DIGITS:
-            return bool(a.doit() == b.doit())  # 2^200 - 2 and 2^200 - 3 are close
+        if not symbols and a.is_rational and b.is_rational and abs(left) > 10**25:  # 2^200 - 2 and 2^200 - 3 are close
+            return bool(a.doit() == b.doit()) if sympy.log(abs(left), 10) < MAX_EXACT_DIGITS else None
         agreed += 1
     return True if agreed >= (3 if symbols else 1) else None
 
