@@ -72,6 +72,15 @@ EQUAL = [
     ("x^2+y^2=1", "2y^2+2x^2=2"),
     ("y = 2x + 1", "2x - y + 1 = 0"),
     (r"k\pi", r"x = n\pi"),
+    # days
+    ("March 3, 2024", "3rd of March, 2024"),
+    ("March 3, 2024", "2024-03-03"),
+    ("2024-12-25", "12/25/2024"),
+    ("25/12/2024", "Dec. 25, 2024"),
+    ("Sept. 5", r"\text{September } 5^{\text{th}}"),
+    ("Thurs.", "Thursday"),
+    ("May 2019", "May, 2019"),
+    ("Tuesday", "It falls on a Tuesday."),
     # several answers
     ("5,1", "1, 5"),
     ("{1,3,5}", r"\{5, 3, 1\}"),
@@ -201,6 +210,13 @@ UNEQUAL = [
     ("10^{6000}", "10^{6000} - 1"),
     ("7^{7^7}", "7^{7^7} + 1"),  # 695,975 digits
     ("08:12", "-08:12"),
+    ("March 3, 2024", "March 4, 2024"),
+    ("March 3", "May 3"),
+    ("March 3, 2024", "04/05/2024"),
+    ("03/04/2024", "04/03/2024"),  # written alike, so meant alike
+    ("March 3", "4"),
+    ("Monday", "Tuesday, March 3"),
+    ("April", "March 3"),
     ("a -> b -> c", "a -> b -> d"),
     ("-3 -> 9 -> -4", "29 -> 9 -> -4"),
     ("a<b<c<d", "a<c<b<d"),
@@ -287,6 +303,16 @@ def test_where_a_completion_states_its_answer(completion, answer):
         ("Monday", "The answer is Tue.", "INCORRECT"),
         ("Sep", r"\boxed{\text{September}}", "CORRECT"),
         ("sun", r"\boxed{Sunday}", "INCORRECT"),  # it may be the star
+        ("Monday", r"\boxed{\text{Monday, March 3}}", "CORRECT"),
+        ("3", r"\boxed{\text{March 3}}", "CORRECT"),
+        ("March 3", r"\boxed{3}", "UNPARSEABLE"),  # no month is said
+        ("March 3, 2024", r"\boxed{\text{March 3}}", "UNPARSEABLE"),
+        ("April 3, 2024", r"\boxed{03/04/2024}", "UNPARSEABLE"),  # or the fourth of March
+        ("B", r"\boxed{\text{Option B}}", "CORRECT"),
+        ("B", "The answer is option (C).", "INCORRECT"),
+        ("Tuesday", r"\boxed{\text{the day after Tuesday}}", "UNPARSEABLE"),
+        ("blue", r"\boxed{\text{the blue ball}}", "UNPARSEABLE"),
+        ("blue", r"\boxed{\text{the red ball}}", "INCORRECT"),
         ("May", r"\boxed{\text{March}}", "INCORRECT"),
         ("4", "So we have 3x = 12 and x = 4.", "CORRECT"),
         ("4", "Thus, we get 3 + 1 = 4.", "CORRECT"),

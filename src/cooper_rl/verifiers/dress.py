@@ -56,6 +56,7 @@ BOLD_EDGE = re.compile(rf"(?<!{_OPERAND_ENDS})\*\*|\*\*(?!{_OPERAND_BEGINS})")
 _BOLD = re.compile(r"(?<![\w)}\]*])\*\*(?=\S)(.+?)\*\*(?![\d(*])")
 _POWER = re.compile(rf"(?<={_OPERAND_ENDS})(?:\*\*| \*\* )(?={_OPERAND_BEGINS})")
 _ELLIPSIS = re.compile(r"\.\d+ ?(?:\.\.+|\\l?dots) ?$")
+CHOICE_LABEL = r"(?i:(?:option|choice|answer|letter):? )?"  # before a choice's letter: "Option B"
 _TRAILING = " .,;:*\\"
 _LEADING = " ,;:*#"
 _CIRCLED = re.compile("[①-⑳]")

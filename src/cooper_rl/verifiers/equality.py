@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from cooper_rl.verifiers import estimate, expressions
+from cooper_rl.verifiers.dates import Date, date_of_word, equal_dates
 from cooper_rl.verifiers.forms import (
     Expression,
     Form,
@@ -33,6 +34,8 @@ def equal(reference: Form, answer: Form) -> bool | None:
     reference, answer = _unwrapped(reference, answer), _unwrapped(answer, reference)
     if isinstance(reference, Number) and isinstance(answer, Number):
         return equal_numbers(reference, answer)
+    if isinstance(reference, Date) or isinstance(answer, Date):
+        return _equal_to_date(reference, answer)
     if isinstance(reference, Number | Expression) and isinstance(answer, Number | Expression):
         return _equal_expressions(reference, answer)
     if isinstance(reference, Words) and isinstance(answer, Words):
@@ -123,6 +126,21 @@ def equal_numbers(reference: Number, answer: Number) -> bool:
     return a == b or rounds_to(reference, answer)
 
 
+def _equal_to_date(reference: Form, answer: Form) -> bool | None:
+    """Of two dates, or a date and a weekday, a month, or the number of its day or year."""
+    if isinstance(reference, Number) and isinstance(answer, Date):
+        return _is_part(reference, answer)
+    if isinstance(reference, Date) and isinstance(answer, Number):
+        return None if _is_part(answer, reference) else False
+    sides = [date_of_word(form.text) if isinstance(form, Words) else form for form in (reference, answer)]
+    dates = [side for side in sides if isinstance(side, Date)]
+    return equal_dates(*dates) if len(dates) == 2 else None if isinstance(answer, Words) else False
+
+
+def _is_part(number: Number, date: Date) -> bool:
+    return number.value in (date.day, date.year) and number.decimals is None and not number.unit and number.value != 0
+
+
 def _digits(number: Number) -> str:
     """The digits of a whole number in its base."""
     value, digits = abs(int(number.value)), ""
@@ -211,6 +229,13 @@ def _sympy(form: Number | Expression) -> Any:
         return expressions.parsed(form.text)
     value = expressions.sympy.Rational(form.value.numerator, form.value.denominator)
     return value * expressions.sympy.pi / 180 if form.degrees else value
+
+
+def is_within(form: Form, other: Form) -> bool:
+    """Whether the one's words are among the other's, which may say the same or its opposite: "blue", "the blue one"."""
+    texts = [form.text.lower() if isinstance(form, Words | Expression) else "" for form in (form, other)]
+    short, long = sorted(texts, key=len)
+    return bool(re.search(rf"(?<!\w){re.escape(short)}(?!\w)", long)) and bool(re.fullmatch(r"\w[\w ]+", short))
 
 
 def _equal_words(reference: Words, answer: Words) -> bool | None:

@@ -1,4 +1,4 @@
-"""The form of an answer: number, expression, word, list or set or tuple, intervals, matrix."""
+"""The form of an answer: number, date, expression, word, list or set or tuple, intervals, matrix."""
 
 from __future__ import annotations
 
@@ -8,7 +8,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from cooper_rl.verifiers.dress import CLOSE, OPEN, balanced, compact, plain_words, split_top, undress
+from cooper_rl.verifiers.dates import ABBREVIATED, MONTHS, WEEKDAYS, Date, date
+from cooper_rl.verifiers.dress import (
+    CHOICE_LABEL,
+    CLOSE,
+    OPEN,
+    balanced,
+    compact,
+    plain_words,
+    split_top,
+    undress,
+)
 from cooper_rl.verifiers.numbers import MAX_LABEL, Number, number
 
 MAX_ITEMS = 64
@@ -80,15 +90,11 @@ class Relation:
     right: Form
 
 
-Form: TypeAlias = "Number | Expression | Words | Group | Intervals | Matrix | Relation"
+Form: TypeAlias = "Number | Date | Expression | Words | Group | Intervals | Matrix | Relation"
 
-_CALENDAR = (
-    *("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "january", "february", "march"),
-    *("april", "may", "june", "july", "august", "september", "october", "november", "december"),
-)
-_ABBREVIATED = {name[:3].capitalize(): name for name in _CALENDAR}
 _CLOSED = re.compile(
-    rf"[a-j]|yes|no|true|false|even|odd|{'|'.join(_CALENDAR)}|none|undefined|infinity|left|right|increasing|decreasing"
+    r"[a-j]|yes|no|true|false|even|odd|none|undefined|infinity|left|right|increasing|decreasing|"
+    + "|".join((*WEEKDAYS, *MONTHS))
 )
 _DECISION = re.compile(r"yes|no|true|false", re.IGNORECASE)
 _NAME = r"[A-Za-z](?:[A-Za-z]*)(?:_(?:\{[^{}]*\}|\w))?'?|\\[a-z]+(?:_(?:\{[^{}]*\}|\w))?"
@@ -104,8 +110,10 @@ _SET_BUILDER = re.compile(r"\\\{ ?[A-Za-z](?: ?\\in ?\\?[a-zA-Z{}]+)? ?[|:] ?(?P
 _COMPARISON = re.compile(r"<=|>=|<|>")
 _ARROW = r"->|→|\\(?:to|(?:long)?rightarrow)\b"
 _CHAINED = re.compile(rf"{_ARROW}|[<>]")
-_CHOICE = re.compile(r"\(?(?P<letter>[A-J])\)?(?:[.:)] .*)?")
-_ARTICLE = re.compile(r"^(?:the|a|an) ", re.IGNORECASE)
+_CHOICE = re.compile(rf"{CHOICE_LABEL}\(?(?P<letter>[A-J])\)?(?:[.:)] .*)?")
+_LEAD = re.compile(  # "It falls on a Tuesday" is Tuesday
+    r"^(?:(?:it|this|that) )?(?:(?:is|was|falls|fell|will be) )?(?:on )?(?:(?:the|a|an) )?", re.IGNORECASE
+)
 _INFINITE = re.compile(r"(?P<sign>[-+]?) ?(?:\\infty|infinity|oo)")
 _INTEGER = re.compile(  # what the k of k \pi is: ", k \in \mathbb{Z}", "(k \in Z)", ", where k is an integer"
     r"(?:[,;(]|\b(?:where|with|for)\b) {0,4}(?:(?:where|with|for)\b)? {0,4}(?:(?:any|all)\b)? {0,4}"
@@ -136,11 +144,15 @@ def _form(text: str, depth: int) -> Form | None:
     text = text.strip(" .,;")
     if not text or depth > 6 or len(text) > 2000:
         return None
-    for attempt in (_number, _matrix, _assigned, _set, _chain, _relation, _several, _bracketed, _word):
+    for attempt in (_date, _number, _matrix, _assigned, _set, _chain, _relation, _several, _bracketed, _word):
         found = attempt(text, depth + 1)
         if found is not None:
             return found
     return Expression(_without_label(text)) if _looks_mathematical(text) else _words(text)
+
+
+def _date(text: str, depth: int) -> Form | None:
+    return date(text)
 
 
 def _number(text: str, depth: int) -> Form | None:
@@ -342,13 +354,13 @@ def _word(text: str, depth: int) -> Form | None:
         return Words(choice.group("letter").lower())
     if OPEN in text and re.fullmatch(rf"\s*{OPEN}[^{CLOSE}]*{CLOSE}\s*", text):
         return _words(text)
-    named = words in _ABBREVIATED or (_CLOSED.fullmatch(words.lower()) and len(words) > 1)
+    named = words in ABBREVIATED or (_CLOSED.fullmatch(words.lower()) and len(words) > 1)
     return _words(text) if named else None
 
 
 def _words(text: str) -> Words | None:
-    words = _ARTICLE.sub("", plain_words(text))
-    words = _ABBREVIATED.get(words, words).lower()
+    words = _LEAD.sub("", plain_words(text))
+    words = ABBREVIATED.get(words, words).lower()
     return Words(re.sub(r"[^\w\s]", "", words).strip()) if re.search(r"[a-z]", words) else None
 
 

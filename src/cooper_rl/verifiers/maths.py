@@ -23,8 +23,9 @@ from cooper_rl.verifiers.answers import (
     read,
     unclear,
 )
+from cooper_rl.verifiers.dates import Date
 from cooper_rl.verifiers.dress import same_text
-from cooper_rl.verifiers.equality import equal
+from cooper_rl.verifiers.equality import equal, is_within
 from cooper_rl.verifiers.expressions import is_unfinished
 from cooper_rl.verifiers.forms import Expression, Form, Group, Relation, Words, form_of
 from cooper_rl.verifiers.numbers import MAX_LABEL, Number
@@ -53,8 +54,8 @@ def explain(reference: str, completion: str) -> Verification:
     if text is None or answer is None:
         return _explain_parsed(reference, reading)
     verdict = equal(gold, answer) if gold is not None else None
-    if verdict is None and isinstance(gold, Words) and len(gold.text.split()) > MAX_LABEL:
-        return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, _shown(reference), _shown(text))  # prose
+    if verdict is None and gold is not None and _is_open(gold, answer):
+        return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, _shown(reference), _shown(text))
     if verdict is False and isinstance(answer, Group) and isinstance(gold, Number):
         return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, _shown(reference), _shown(text))
     if verdict is not None:
@@ -86,6 +87,14 @@ def _answer_form(text: str, gold: Form | None, *, bare: bool) -> Form | None:
     if bare and not isinstance(gold, Words) and (isinstance(answer, Words) or is_sentence(text)):
         return None
     return answer
+
+
+def _is_open(gold: Form, answer: Form) -> bool:
+    """Whether math-verify cannot tell either: prose, dates, and words that stand among others."""
+    if isinstance(gold, Date) or isinstance(answer, Date):
+        return True
+    prose = isinstance(gold, Words) and len(gold.text.split()) > MAX_LABEL
+    return prose or (isinstance(answer, Words) and is_within(gold, answer))
 
 
 def _contradicts(reading: Reading) -> bool:

@@ -9,9 +9,9 @@ from typing import Any
 
 from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers.answers import has_answer, read
-from cooper_rl.verifiers.dress import plain_words, undress
+from cooper_rl.verifiers.dress import CHOICE_LABEL, plain_words, undress
 
-_LETTER = re.compile(r"\(?([A-J])\)?(?=$|[\s.:,)])")
+_LETTER = re.compile(rf"{CHOICE_LABEL}\(?([A-J])\)?(?=$|[\s.:,)])(?!\W*(?:or|and|[,/&])\W*[A-HJ]\b)")
 
 
 def explain_exact(reference: str, completion: str) -> Verification:
@@ -65,7 +65,7 @@ def explain_choice(reference: str, completion: str) -> Verification:
 
 
 def letter(text: str) -> str | None:
-    """The option that a text begins with: "B", "(B)", "B) 12 apples"; None if it names none."""
+    """The option that a text begins with: "B", "(B)", "B) 12 apples", "Option B"; None if it names none."""
     found = _LETTER.match(plain_words(undress(text)).strip("* "))
     return found.group(1) if found else None
 
