@@ -308,6 +308,9 @@ def test_where_a_completion_states_its_answer(completion, answer):
         ("March 3", r"\boxed{3}", "UNPARSEABLE"),  # no month is said
         ("March 3, 2024", r"\boxed{\text{March 3}}", "UNPARSEABLE"),
         ("April 3, 2024", r"\boxed{03/04/2024}", "UNPARSEABLE"),  # or the fourth of March
+        ("March 3, 2024", r"\boxed{3/3/24}", "UNPARSEABLE"),
+        ("first Monday of March", r"\boxed{\text{March 4}}", "UNPARSEABLE"),
+        ("x + 1", r"\boxed{\text{March 4}}", "INCORRECT"),
         ("B", r"\boxed{\text{Option B}}", "CORRECT"),
         ("B", "The answer is option (C).", "INCORRECT"),
         ("Tuesday", r"\boxed{\text{the day after Tuesday}}", "UNPARSEABLE"),

@@ -134,7 +134,9 @@ def _equal_to_date(reference: Form, answer: Form) -> bool | None:
         return None if _is_part(answer, reference) else False
     sides = [date_of_word(form.text) if isinstance(form, Words) else form for form in (reference, answer)]
     dates = [side for side in sides if isinstance(side, Date)]
-    return equal_dates(*dates) if len(dates) == 2 else None if isinstance(answer, Words) else False
+    if len(dates) == 2:
+        return equal_dates(*dates)
+    return None if isinstance(reference, Words) or isinstance(answer, Words | Expression) else False  # "3/3/24"
 
 
 def _is_part(number: Number, date: Date) -> bool:
