@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
+from cooper_rl.verifiers.dates import WEEKDAYS
 from cooper_rl.verifiers.dress import BOLD_EDGE, undress
 from cooper_rl.verifiers.numbers import NUMBER_WORDS, number
 
@@ -38,8 +39,7 @@ _CORRECTION = re.compile(
 _CONNECTOR = re.compile(r"[\s$,;.]*(?:\\text\{)?\s*(?:and|or|,|;)?\s*\}?[\s$\\()\[\]]*")
 _FIGURE = re.compile(r"(?<![\w.,/])[-+]?[$€£]?\d[\d,]*(?:\.\d+)?(?:/\d+)?%?")
 _WORDS = re.compile(
-    rf"\b(?:{'|'.join(NUMBER_WORDS)}|half|third|quarter|yes|no|true|false|none|infinity|infinite|"
-    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b",
+    rf"\b(?:{'|'.join((*NUMBER_WORDS, *WEEKDAYS))}|half|third|quarter|yes|no|true|false|none|infinity|infinite)\b",
     re.IGNORECASE,
 )
 _SYMBOL = re.compile(

@@ -50,15 +50,18 @@ def date(text: str) -> Date | None:
     plain = plain_words(text)
     for pattern in _PATTERNS:
         found = pattern.fullmatch(plain)
-        parts = found.groupdict("") if found else {}
-        weekday, month = _name(parts.get("weekday", "")), _month(parts.get("month", ""))
-        if found and month and bool(weekday) == bool(parts.get("weekday")):
-            day, year = int(parts.get("day") or 0), int(parts.get("year") or 0)
-            numeric = pattern is _PATTERNS[-1]
-            if numeric and month > 12:
-                day, month = month, day
-            if day <= 31 and month <= 12 and (day or "day" not in parts) and (not weekday or weekday in WEEKDAYS):
-                return Date(weekday, day, month, year, numeric and day <= 12 and day != month)
+        if not found:
+            continue
+        parts = found.groupdict("")
+        weekday, month = _name(parts.get("weekday", ""), WEEKDAYS), _month(parts["month"])
+        if not month or bool(weekday) != bool(parts.get("weekday")):
+            continue
+        day, year = int(parts.get("day") or 0), int(parts["year"] or 0)
+        numeric = pattern is _PATTERNS[-1]
+        if numeric and month > 12:
+            day, month = month, day
+        if day <= 31 and month <= 12 and (day or "day" not in parts):
+            return Date(weekday, day, month, year, numeric and day <= 12 and day != month)
     return None
 
 
@@ -85,11 +88,11 @@ def _equal_parts(reference: Date, answer: Date) -> bool | None:
     return None if any(said and not other for said, other in parts) else True
 
 
-def _name(text: str) -> str:
-    """A weekday or month in full and in lower case: "Sept" -> "september"; "" for any other word."""
+def _name(text: str, names: tuple[str, ...]) -> str:
+    """The one of the names that a word is, in full or short: "Sept" -> "september"; "" for any other word."""
     name = ABBREVIATED.get(text, text.lower())
-    return name if name in WEEKDAYS or name in MONTHS else ""
+    return name if name in names else ""
 
 
 def _month(text: str) -> int:
-    return int(text) if text.isdigit() else MONTHS.index(name) + 1 if (name := _name(text)) in MONTHS else 0
+    return int(text) if text.isdigit() else MONTHS.index(name) + 1 if (name := _name(text, MONTHS)) else 0
