@@ -21,11 +21,11 @@ from typing import Any
 
 from bench_step import settings, step_seconds
 
-from cooper_rl.data import load_problems
-from cooper_rl.llm import OpenAIServer
-from cooper_rl.recipe import resolve_model
-from cooper_rl.rl.config import CooperConfig
-from cooper_rl.rl.trainer import CooperTrainer, training_rows
+from cooper_rl.domains import load_problems
+from cooper_rl.engines.trl.config import CooperConfig
+from cooper_rl.engines.trl.trainer import CooperTrainer, training_rows
+from cooper_rl.generation import OpenAIServer
+from cooper_rl.settings.recipe import resolve_model
 from cooper_rl.verifyrm import VerifyRM
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

@@ -16,9 +16,9 @@ import time
 import torch
 from transformers import pipeline
 
-from cooper_rl.nano.world import nano_problems
-from cooper_rl.nano.writer import write_demonstration
-from cooper_rl.recipe import resolve_model
+from cooper_rl.domains.nano.world import nano_problems
+from cooper_rl.domains.nano.writer import write_demonstration
+from cooper_rl.settings.recipe import resolve_model
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.template import render
 

@@ -18,11 +18,11 @@ from typing import Any
 from transformers import AutoModelForSequenceClassification, PrinterCallback, Trainer, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
-from cooper_rl.data import load_problems
-from cooper_rl.recipe import TrainRecipe, load_recipe, resolve_model
-from cooper_rl.rl.config import CooperConfig
-from cooper_rl.rl.run import resolve_triples
-from cooper_rl.rl.trainer import CooperTrainer, training_rows
+from cooper_rl.domains import load_problems
+from cooper_rl.engines.trl.config import CooperConfig
+from cooper_rl.engines.trl.run import resolve_triples
+from cooper_rl.engines.trl.trainer import CooperTrainer, training_rows
+from cooper_rl.settings.recipe import TrainRecipe, load_recipe, resolve_model
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.triples import read_triples
 

@@ -17,9 +17,9 @@ import time
 
 import torch
 
-from cooper_rl.nano.triples import written_triples
-from cooper_rl.recipe import resolve_model
+from cooper_rl.domains.nano.triples import written_triples
 from cooper_rl.records import LabelledCompletion
+from cooper_rl.settings.recipe import resolve_model
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.config import RewardModelTrainConfig
 from cooper_rl.verifyrm.trainer import RewardModelTrainer

@@ -19,9 +19,9 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from cooper_rl.data import load_problems
+from cooper_rl.domains import load_problems
+from cooper_rl.method.audit import wilson
 from cooper_rl.records import Verdict
-from cooper_rl.rl.audit import wilson
 from cooper_rl.verifiers import RuleVerifier
 
 Item = tuple[str, str, bool]  # reference, completion, label

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file
 
-from cooper_rl.rl.run_files import COMPLETE, read_metrics
+from cooper_rl.method.run_files import COMPLETE, read_metrics
 
 ROOT = Path(__file__).parents[1]
 SETTINGS = {

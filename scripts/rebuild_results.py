@@ -20,13 +20,13 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from cooper_rl.data.problems import load_problems, truth_of
+from cooper_rl.domains.problems import load_problems, truth_of
 from cooper_rl.jsonl import whole_records, write_atomically
-from cooper_rl.monitor.curves import HEIGHT, LEFT, WIDTH, colours_of, figure
-from cooper_rl.monitor.page import band
-from cooper_rl.monitor.runs import Run, find_runs, read_run
-from cooper_rl.monitor.summary import ends, run_table, summarize_run, table
-from cooper_rl.rl.audit import HackingAlarm
+from cooper_rl.method.audit import HackingAlarm
+from cooper_rl.report.curves import HEIGHT, LEFT, WIDTH, colours_of, figure
+from cooper_rl.report.page import band
+from cooper_rl.report.runs import Run, find_runs, read_run
+from cooper_rl.report.summary import ends, run_table, summarize_run, table
 from cooper_rl.verifiers.answers import has_answer
 
 DOCS = Path(__file__).parents[1] / "docs"

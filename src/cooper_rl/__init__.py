@@ -6,15 +6,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cooper_rl.engines.trl.config import CooperConfig as CooperConfig
+    from cooper_rl.engines.trl.trainer import CooperTrainer as CooperTrainer
     from cooper_rl.records import Verdict as Verdict
-    from cooper_rl.rl.config import CooperConfig as CooperConfig
-    from cooper_rl.rl.trainer import CooperTrainer as CooperTrainer
     from cooper_rl.verifiers import RuleVerifier as RuleVerifier
     from cooper_rl.verifyrm import VerifyRM as VerifyRM
 
 _HOMES = {
-    "CooperConfig": "cooper_rl.rl.config",
-    "CooperTrainer": "cooper_rl.rl.trainer",
+    "CooperConfig": "cooper_rl.engines.trl.config",
+    "CooperTrainer": "cooper_rl.engines.trl.trainer",
     "RuleVerifier": "cooper_rl.verifiers",
     "Verdict": "cooper_rl.records",
     "VerifyRM": "cooper_rl.verifyrm",

@@ -37,7 +37,7 @@ class RecipeCommand(TyperCommand):
     """A command whose help ends with the keys that its recipe may have."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        from cooper_rl.recipe import described_keys
+        from cooper_rl.settings.recipe import described_keys
 
         with formatter.section("Keys, in the recipe or as --key value"):
             formatter.write_dl(described_keys(str(self.name)))
@@ -65,11 +65,11 @@ def train(
 
     Example: cooper train --config recipes/quickstart.yaml --arm cooper --max_steps 12 --output_dir runs/try
     """
-    from cooper_rl.recipe import load_recipe
+    from cooper_rl.settings.recipe import load_recipe
 
     recipe = load_recipe(config, context.args)
     check_before_training(recipe, resume=resume)
-    from cooper_rl.rl.run import run_training
+    from cooper_rl.engines.trl.run import run_training
 
     run_training(recipe, resume=resume)
 
@@ -89,7 +89,7 @@ def compare(
     Example: cooper compare --config recipes/quickstart.yaml --arms rule,static,cooper --seeds 0,1,2 --output_dir runs/c
     """
     from cooper_rl.compare import compare as run_compare
-    from cooper_rl.recipe import load_recipe, parse_overrides, variants_of
+    from cooper_rl.settings.recipe import load_recipe, parse_overrides, variants_of
 
     chosen_arms = [arm.strip() for arm in arms.split(",") if arm.strip()]
     try:
@@ -165,7 +165,7 @@ def score(
 
     Example: cooper score --model nano triples.jsonl
     """
-    from cooper_rl.recipe import check_model_folder, resolve_model
+    from cooper_rl.settings.recipe import check_model_folder, resolve_model
 
     path = resolve_model(model, "reward_model")
     check_model_folder(path, "--model")
@@ -185,10 +185,10 @@ def collect(context: typer.Context, config: Config = None, resume: Resume = Fals
     """
     import json
 
-    from cooper_rl.annotation.collect import collect as run_collect
-    from cooper_rl.annotation.config import CollectConfig
     from cooper_rl.console import progress_line
-    from cooper_rl.recipe import load_recipe
+    from cooper_rl.labelling.collect import collect as run_collect
+    from cooper_rl.labelling.config import CollectConfig
+    from cooper_rl.settings.recipe import load_recipe
 
     settings = CollectConfig(**load_recipe(config, context.args, command="collect"))
     with progress_line("collect") as progress:
@@ -209,11 +209,11 @@ def annotate(context: typer.Context, config: Config = None, resume: Resume = Fal
     """
     import json
 
-    from cooper_rl.annotation.annotate import annotate as run_annotate
-    from cooper_rl.annotation.config import AnnotateConfig
-    from cooper_rl.annotation.statistics import as_lines
     from cooper_rl.console import progress_line
-    from cooper_rl.recipe import load_recipe
+    from cooper_rl.labelling.annotate import annotate as run_annotate
+    from cooper_rl.labelling.config import AnnotateConfig
+    from cooper_rl.labelling.statistics import as_lines
+    from cooper_rl.settings.recipe import load_recipe
 
     settings = AnnotateConfig(**load_recipe(config, context.args, command="annotate"))
     with progress_line("annotate") as progress:
@@ -229,7 +229,7 @@ def train_rm(context: typer.Context, config: Config = None, resume: Resume = Fal
     """
     import json
 
-    from cooper_rl.recipe import check_model_folder, load_recipe, local_file, resolve_model
+    from cooper_rl.settings.recipe import check_model_folder, load_recipe, local_file, resolve_model
     from cooper_rl.verifyrm.config import RewardModelTrainConfig
 
     settings = RewardModelTrainConfig(**load_recipe(config, context.args, command="train-rm"))
@@ -272,7 +272,7 @@ def eval_rm(
 
     from cooper_rl.evaluation.published import check_labelled
     from cooper_rl.evaluation.reward_model import EvalSettings, as_lines, evaluate_files
-    from cooper_rl.recipe import check_model_folder, resolve_model
+    from cooper_rl.settings.recipe import check_model_folder, resolve_model
 
     if model:
         check_model_folder(resolve_model(model, "reward_model"), "--model")
@@ -295,7 +295,7 @@ def evaluate(context: typer.Context, config: Config = None, resume: Resume = Fal
     from cooper_rl.console import print_rows, progress_line
     from cooper_rl.evaluation.benchmarks import evaluate_model, table
     from cooper_rl.evaluation.config import EvalConfig
-    from cooper_rl.recipe import load_recipe
+    from cooper_rl.settings.recipe import load_recipe
 
     settings = EvalConfig(**load_recipe(config, context.args, command="eval"))
     with progress_line("eval") as progress:
@@ -317,8 +317,8 @@ def report(
 
     Example: cooper report runs/quickstart
     """
-    from cooper_rl.monitor.report import write_report
-    from cooper_rl.monitor.runs import find_runs
+    from cooper_rl.report.runs import find_runs
+    from cooper_rl.report.write import write_report
 
     folders = find_runs(runs)
     typer.echo(write_report(folders, output or runs[0] / "report.html"))
@@ -333,7 +333,7 @@ def monitor(
 
     Example: cooper monitor runs/train
     """
-    from cooper_rl.monitor.live import Monitor
+    from cooper_rl.report.live import Monitor
 
     with Monitor(run, port) as server:
         typer.echo(f"{server.url} (end with Ctrl-C)")
@@ -348,7 +348,7 @@ def doctor(context: typer.Context, config: Config = None, json_: Json = False) -
     Example: cooper doctor --config recipes/quickstart.yaml
     """
     from cooper_rl.doctor import print_findings
-    from cooper_rl.recipe import load_recipe
+    from cooper_rl.settings.recipe import load_recipe
 
     recipe = load_recipe(config, context.args) if config else None
     raise typer.Exit(print_findings(recipe, as_json=json_))
@@ -356,8 +356,8 @@ def doctor(context: typer.Context, config: Config = None, json_: Json = False) -
 
 def check_before_training(recipe: dict[str, Any], *, resume: bool = False) -> None:
     """All that can be found wrong without a model, before the imports that take ten seconds."""
-    from cooper_rl.data import check_problems
-    from cooper_rl.recipe import TrainRecipe, check_train_recipe
+    from cooper_rl.domains import check_problems
+    from cooper_rl.settings.recipe import TrainRecipe, check_train_recipe
 
     check_train_recipe(recipe, resume=resume)
     for part in ("dataset", "heldout_dataset"):

@@ -21,9 +21,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from cooper_rl.console import print_rows
 from cooper_rl.errors import CooperError
 from cooper_rl.jsonl import whole_records, write_atomically
-from cooper_rl.monitor.report import write_report
-from cooper_rl.monitor.runs import read_run
-from cooper_rl.monitor.summary import summarize, table
+from cooper_rl.report.runs import read_run
+from cooper_rl.report.summary import summarize, table
+from cooper_rl.report.write import write_report
 
 TRAIN_COMMAND = (sys.executable, "-m", "cooper_rl.cli", "train")
 POLL_SECONDS = 0.5

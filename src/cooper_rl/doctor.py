@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from cooper_rl.recipe import EMBEDDED
+from cooper_rl.settings.recipe import EMBEDDED
 
 # (distribution, least version, first version that is not supported)
 SUPPORTED = (

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cooper_rl.errors import BadInputError, CooperError
-from cooper_rl.recipe import resolve_model
+from cooper_rl.settings.recipe import resolve_model
 
 FLOAT = 4  # bytes; master weights, gradients and Adam's moments are float32
 KEPT_PER_LAYER = 20  # values of the hidden size that a layer keeps for its backward pass, a token (gated MLP included)
@@ -118,8 +118,8 @@ def prompt_tokens(recipe: Mapping[str, Any]) -> int:
     """The longest prompt of a sample of the recipe's problems, in tokens of its policy."""
     from transformers import AutoTokenizer
 
-    from cooper_rl.data import load_problems
-    from cooper_rl.llm import conversation
+    from cooper_rl.domains import load_problems
+    from cooper_rl.generation import conversation
 
     try:
         tokenizer = AutoTokenizer.from_pretrained(
@@ -154,7 +154,7 @@ def _trained(shape: Shape, lora_rank: int) -> int:
 
 def library_bytes() -> int:
     """What this process holds once the libraries of training are imported, and what they set up when they are used."""
-    import cooper_rl.rl.run  # noqa: F401
+    import cooper_rl.engines.trl.run  # noqa: F401
 
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") + int(WARMED_UP)

@@ -12,11 +12,11 @@ from accelerate.state import AcceleratorState
 from accelerate.utils import DistributedType
 
 from cooper_rl import CooperConfig, CooperTrainer, VerifyRM
-from cooper_rl.data import load_problems
+from cooper_rl.domains import load_problems
+from cooper_rl.engines.trl.trainer import training_rows
+from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.ranks import leave
-from cooper_rl.recipe import EMBEDDED
-from cooper_rl.rl.heldout import HeldOut
-from cooper_rl.rl.trainer import training_rows
+from cooper_rl.settings.recipe import EMBEDDED
 from cooper_rl.verifyrm import sharding
 from cooper_rl.verifyrm.triples import read_triples
 

@@ -11,9 +11,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from cooper_rl.engines.trl.run import run_training
 from cooper_rl.errors import BadInputError
-from cooper_rl.recipe import EMBEDDED, load_recipe
-from cooper_rl.rl.run import run_training
+from cooper_rl.settings.recipe import EMBEDDED, load_recipe
 from ranks import COOPER
 
 STEPS = 3
@@ -106,7 +106,7 @@ def test_every_metric_is_documented_and_every_documented_one_exists(runs):
     assert written <= documented
     conditional = {"pairs/assistant_failure_rate", "pairs/assistant_paused", "time/assistant_wait_seconds"}
     assert documented - written == conditional
-    code = (Path("src/cooper_rl/rl") / "assistant.py").read_text()
+    code = (Path("src/cooper_rl/method/negatives/assistant.py")).read_text()
     assert all(name in code for name in conditional)
 
 

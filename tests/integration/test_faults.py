@@ -12,11 +12,11 @@ import torch
 from test_arms import SMALL
 from test_resume import command, metrics, train
 
+from cooper_rl.engines.trl.config import CooperConfig
+from cooper_rl.engines.trl.run import build_trainer, run_training
 from cooper_rl.errors import BadInputError, CooperError
-from cooper_rl.recipe import TrainRecipe, load_recipe
-from cooper_rl.rl import run_files
-from cooper_rl.rl.config import CooperConfig
-from cooper_rl.rl.run import build_trainer, run_training
+from cooper_rl.method import run_files
+from cooper_rl.settings.recipe import TrainRecipe, load_recipe
 
 
 def small_trainer(folder, **settings):
@@ -77,7 +77,7 @@ def test_no_valid_pair_in_any_prompt_leaves_the_reward_model_alone(tmp_path):
 
 @pytest.mark.parametrize("action", ["log", "stop", "hybrid"])
 def test_what_the_alarm_does(tmp_path, action, monkeypatch, caplog):
-    monkeypatch.setattr("cooper_rl.rl.audit.HackingAlarm.add", lambda self, row: "accuracy/rule" in row)
+    monkeypatch.setattr("cooper_rl.method.audit.HackingAlarm.add", lambda self, row: "accuracy/rule" in row)
     values = {**SMALL, "max_steps": 4, "save_steps": 2, "heldout_steps": 0, "alarm_action": action}
     words = [word for key, value in values.items() for word in (f"--{key}", json.dumps(value))]
     words += ["--arm", "static", "--output_dir", str(tmp_path)]
@@ -186,6 +186,6 @@ def test_a_damaged_checkpoint_is_left_out_for_the_one_before(checkpoints, damage
 def test_a_problem_without_a_reference_is_named(tmp_path):
     (tmp_path / "problems.jsonl").write_text('{"question": "a", "answer": "1"}\n{"question": "b", "answer": " "}\n')
     with pytest.raises(BadInputError, match=r"problems.jsonl:2.*answer"):
-        from cooper_rl.data import load_problems
+        from cooper_rl.domains import load_problems
 
         load_problems(str(tmp_path / "problems.jsonl"))

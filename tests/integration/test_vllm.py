@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from cooper_rl.data import load_problems
+from cooper_rl.domains import load_problems
 from cooper_rl.verifyrm.template import render
 
 HERE = Path(__file__).parent

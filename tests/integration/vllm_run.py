@@ -20,11 +20,11 @@ vllm.LLM = partial(vllm.LLM, dtype="float32")  # by itself it takes bfloat16, wh
 import vllm_gloo
 
 from cooper_rl import CooperConfig, CooperTrainer, VerifyRM
-from cooper_rl.data import load_problems
-from cooper_rl.llm import conversation
-from cooper_rl.recipe import EMBEDDED
-from cooper_rl.rl import run_files
-from cooper_rl.rl.trainer import training_rows
+from cooper_rl.domains import load_problems
+from cooper_rl.engines.trl.trainer import training_rows
+from cooper_rl.generation import conversation
+from cooper_rl.method import run_files
+from cooper_rl.settings.recipe import EMBEDDED
 
 STEPS = 3
 

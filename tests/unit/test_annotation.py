@@ -10,14 +10,14 @@ import time
 
 import pytest
 
-from cooper_rl.annotation.annotate import annotate
-from cooper_rl.annotation.collect import collect
-from cooper_rl.annotation.config import AnnotateConfig, CollectConfig
-from cooper_rl.annotation.judge import judge_prompt, read_vote
-from cooper_rl.annotation.overlap import Decontamination, near_duplicates
-from cooper_rl.annotation.statistics import as_lines, kappa
 from cooper_rl.cli import app
 from cooper_rl.errors import BackendError, BadInputError
+from cooper_rl.labelling.annotate import annotate
+from cooper_rl.labelling.collect import collect
+from cooper_rl.labelling.config import AnnotateConfig, CollectConfig
+from cooper_rl.labelling.judge import judge_prompt, read_vote
+from cooper_rl.labelling.overlap import Decontamination, near_duplicates
+from cooper_rl.labelling.statistics import as_lines, kappa
 from http_server import echo, said
 
 

@@ -5,11 +5,11 @@ import time
 
 import pytest
 
-from cooper_rl.llm import OpenAIServer
+from cooper_rl.engines.trl.config import CooperConfig
+from cooper_rl.generation import OpenAIServer
+from cooper_rl.method.negatives.assistant import FAILED_STEPS, PAUSE_STEPS, Assistant
+from cooper_rl.method.pairs import assistant_requests, build_pairs, draw_slots
 from cooper_rl.records import Reason, Rollout, Verdict
-from cooper_rl.rl.assistant import FAILED_STEPS, PAUSE_STEPS, Assistant
-from cooper_rl.rl.config import CooperConfig
-from cooper_rl.rl.pairs import assistant_requests, build_pairs, draw_slots
 from cooper_rl.verifiers import RuleVerifier
 from http_server import echo, said
 

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from cooper_rl.method.audit import HackingAlarm, false_positives, rollout_metrics, wilson
 from cooper_rl.records import Reason, Rollout, Verdict
-from cooper_rl.rl.audit import HackingAlarm, false_positives, rollout_metrics, wilson
 
 
 def rollout(verdict, reason, score):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cooper_rl.recipe import CONFIGS, described_keys, known_keys
+from cooper_rl.settings.recipe import CONFIGS, described_keys, known_keys
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = ["train", "compare", "verify", "score", "collect", "annotate", "train-rm", "eval-rm", "eval"]

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from cooper_rl.data import load_problems
-from cooper_rl.data.public import PUBLIC
+from cooper_rl.domains import load_problems
+from cooper_rl.domains.public import PUBLIC
 from cooper_rl.errors import BackendError, BadInputError, MissingFileError
 
 

@@ -10,7 +10,7 @@ from cooper_rl.errors import BackendError, BadInputError, MissingFileError
 from cooper_rl.evaluation.benchmarks import evaluate_model, powers_of_two, table
 from cooper_rl.evaluation.config import EvalConfig
 from cooper_rl.evaluation.samples import interval, majority, paired_test, pass_at_k
-from cooper_rl.llm.in_process import TransformersGenerator
+from cooper_rl.generation.in_process import TransformersGenerator
 from http_server import said
 
 

@@ -6,12 +6,12 @@ import pytest
 import torch
 from accelerate import Accelerator
 
-from cooper_rl.recipe import resolve_model
+from cooper_rl.engines.trl.config import CooperConfig
+from cooper_rl.method.guard import Guard, Standing
 from cooper_rl.records import ContrastivePair, LabelledCompletion
-from cooper_rl.rl.config import CooperConfig
-from cooper_rl.rl.guard import Guard, Standing
-from cooper_rl.rl.reward_update import RewardModelUpdater
+from cooper_rl.settings.recipe import resolve_model
 from cooper_rl.verifyrm import VerifyRM
+from cooper_rl.verifyrm.updater import RewardModelUpdater
 
 ANCHORS = [
     LabelledCompletion(f"What is {i} + 3?", str(i + 3), f"The answer is {i + 3 + wrong}.", not wrong)

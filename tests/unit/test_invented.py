@@ -7,10 +7,10 @@ import pytest
 from math_verify import parse
 
 from cooper_rl.records import Verdict
+from cooper_rl.synthesis import invented
+from cooper_rl.synthesis.same_answer import UNITS
+from cooper_rl.synthesis.writings import closing
 from cooper_rl.verifiers import RuleVerifier
-from cooper_rl.verifyrm import invented
-from cooper_rl.verifyrm.same_answer import UNITS
-from cooper_rl.verifyrm.writings import closing
 
 
 def _value(text):

@@ -15,26 +15,33 @@ ALLOWED = {
     "devices": set(),
     "ranks": set(),
     "records": set(),
-    "jsonl": {"errors"},
-    "verifiers": {"records", "errors", "jsonl"},
-    "llm": {"records", "errors", "devices"},
-    "nano": {"records", "errors", "jsonl", "verifiers", "llm", "recipe"},
-    "data": {"records", "errors", "nano", "recipe", "jsonl"},
-    "recipe": {"errors"},
-    "verifyrm": {"records", "errors", "devices", "recipe", "jsonl", "verifiers"},
-    "annotation": {"records", "errors", "recipe", "jsonl", "data", "verifiers", "llm", "verifyrm"},
-    "evaluation": {"records", "errors", "recipe", "jsonl", "data", "verifiers", "llm", "verifyrm", "annotation"},
-    "rl": {"records", "errors", "jsonl", "recipe", "verifiers", "llm", "data", "verifyrm"},
-    "monitor": {"records", "errors", "jsonl"},
-    "compare": {"errors", "jsonl", "monitor", "console"},
     "console": set(),
-    "doctor": {"recipe", "memory"},
-    "memory": {"errors", "recipe", "rl", "data", "llm"},
-    "cli": {
-        *("errors", "recipe", "data", "verifiers", "verifyrm", "annotation", "evaluation", "rl", "compare"),
-        *("monitor", "doctor", "console", "ranks"),
+    "jsonl": {"errors"},
+    "settings": {"errors"},
+    "verifiers": {"records", "errors", "jsonl"},
+    "generation": {"records", "errors", "devices"},
+    "domains": {"records", "errors", "settings", "jsonl", "verifiers", "generation"},
+    "synthesis": {"records", "verifiers"},
+    "verifyrm": {"records", "errors", "devices", "settings", "jsonl", "synthesis", "engines"},
+    "labelling": {"records", "errors", "settings", "jsonl", "domains", "verifiers", "generation", "synthesis"},
+    "method": {"records", "errors", "jsonl", "verifiers", "generation", "synthesis", "verifyrm", "engines"},
+    "evaluation": {
+        *("records", "errors", "settings", "jsonl", "domains", "verifiers", "generation", "synthesis", "verifyrm"),
+        *("labelling", "engines"),
     },
-    "__init__": {"records", "rl", "verifiers", "verifyrm"},
+    "engines": {
+        *("records", "errors", "settings", "jsonl", "domains", "verifiers", "generation", "verifyrm", "method"),
+        *("evaluation",),
+    },
+    "report": {"records", "errors", "jsonl"},
+    "compare": {"errors", "jsonl", "report", "console"},
+    "doctor": {"settings", "memory"},
+    "memory": {"errors", "settings", "engines", "domains", "generation"},
+    "cli": {
+        *("errors", "settings", "domains", "verifiers", "verifyrm", "labelling", "evaluation", "engines", "compare"),
+        *("report", "doctor", "console", "ranks"),
+    },
+    "__init__": {"records", "engines", "verifiers", "verifyrm"},
 }
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
@@ -62,8 +69,8 @@ def test_imports_go_one_way(path):
 
 
 def test_the_check_sees_an_upward_import():
-    assert imported_parts("from cooper_rl.rl.pairs import build_pairs") - ALLOWED["verifiers"] == {"rl"}
-    assert imported_parts("import cooper_rl.rl.config\nfrom cooper_rl import cli") == {"rl", "cli"}
+    assert imported_parts("from cooper_rl.method.pairs import build_pairs") - ALLOWED["verifiers"] == {"method"}
+    assert imported_parts("import cooper_rl.engines.trl.config\nfrom cooper_rl import cli") == {"engines", "cli"}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
@@ -95,7 +102,7 @@ def test_no_unsafe_loading():
 
 
 def test_light_modules_import_without_torch():
-    names = ["records", "errors", "verifiers", "monitor.report", "data", "recipe", "cli", "compare", "verifyrm.config"]
+    names = ["records", "errors", "verifiers", "report.write", "domains", "settings.recipe", "cli", "compare"]
     code = "import sys\n" + "".join(
         f"import cooper_rl.{name}\nassert 'torch' not in sys.modules, '{name}'\n"
         for name in names

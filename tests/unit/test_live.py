@@ -9,9 +9,9 @@ import pytest
 from test_report import HOSTILE
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.monitor.live import SHOWN, Monitor, overview, rollouts
-from cooper_rl.monitor.report import write_report
-from cooper_rl.monitor.runs import read_run
+from cooper_rl.report.live import SHOWN, Monitor, overview, rollouts
+from cooper_rl.report.runs import read_run
+from cooper_rl.report.write import write_report
 
 needs_browser = pytest.mark.skipif(not shutil.which("chromium"), reason="needs a browser: Debian's chromium")
 

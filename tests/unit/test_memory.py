@@ -4,7 +4,7 @@ import pytest
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.memory import GIB, Shape, estimate, shape_of, total
-from cooper_rl.recipe import EMBEDDED, load_recipe
+from cooper_rl.settings.recipe import EMBEDDED, load_recipe
 
 QUICKSTART = load_recipe("recipes/quickstart.yaml")
 

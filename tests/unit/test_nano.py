@@ -10,19 +10,25 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from cooper_rl.data.problems import NANO
-from cooper_rl.nano import weekdays
-from cooper_rl.nano.kinship import FORMS as KINSHIP_FORMS
-from cooper_rl.nano.kinship import another_relation, is_true_relation, kinship_problems, state_relation, write_kinship
-from cooper_rl.nano.pretrain import PretrainConfig, begun, pretrain
-from cooper_rl.nano.triples import lesson_triples, written_triples
-from cooper_rl.nano.truth import canonical, is_true, stated_value
-from cooper_rl.nano.world import SPLITS, nano_problems, split_of
-from cooper_rl.nano.worlds import WORLDS
-from cooper_rl.nano.writer import FORMS, near_miss, reference_value, state_answer, write_demonstration
-from cooper_rl.recipe import EMBEDDED, read_recipe
+from cooper_rl.domains.nano import weekdays
+from cooper_rl.domains.nano.kinship import FORMS as KINSHIP_FORMS
+from cooper_rl.domains.nano.kinship import (
+    another_relation,
+    is_true_relation,
+    kinship_problems,
+    state_relation,
+    write_kinship,
+)
+from cooper_rl.domains.nano.pretrain import PretrainConfig, begun, pretrain
+from cooper_rl.domains.nano.triples import lesson_triples, written_triples
+from cooper_rl.domains.nano.truth import canonical, is_true, stated_value
+from cooper_rl.domains.nano.world import SPLITS, nano_problems, split_of
+from cooper_rl.domains.nano.worlds import WORLDS
+from cooper_rl.domains.nano.writer import FORMS, near_miss, reference_value, state_answer, write_demonstration
+from cooper_rl.domains.problems import NANO
+from cooper_rl.method.pairs import accepts_negative
 from cooper_rl.records import Verdict
-from cooper_rl.rl.pairs import accepts_negative
+from cooper_rl.settings.recipe import EMBEDDED, read_recipe
 from cooper_rl.verifiers import RuleVerifier
 
 RECIPES = Path(__file__).parents[2] / "recipes"

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from cooper_rl.engines.trl.config import CooperConfig
+from cooper_rl.method.pairs import PairResult, accepts_negative, build_pairs, draw_positive, mined, slots
 from cooper_rl.records import Reason, Rollout, Verdict, Verification
-from cooper_rl.rl.config import CooperConfig
-from cooper_rl.rl.pairs import PairResult, accepts_negative, build_pairs, draw_positive, mined, slots
 from cooper_rl.verifiers import RuleVerifier
 
 

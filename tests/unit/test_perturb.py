@@ -2,7 +2,7 @@
 
 import random
 
-from cooper_rl.verifyrm.perturb import moved, perturb
+from cooper_rl.synthesis.perturb import moved, perturb
 
 SOLUTION = "14 - 3 = 11 toys. 14 + 11 = 25 toys. The answer is 25."
 

@@ -4,9 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from cooper_rl.engines.trl.run import run_training
 from cooper_rl.errors import BadInputError, MissingFileError
-from cooper_rl.recipe import check_train_recipe, known_keys, load_recipe, parse_overrides, plain_value, variants_of
-from cooper_rl.rl.run import run_training
+from cooper_rl.settings.recipe import (
+    check_train_recipe,
+    known_keys,
+    load_recipe,
+    parse_overrides,
+    plain_value,
+    variants_of,
+)
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
 REWARD_MODEL = {path.stem for path in RECIPES if path.stem.endswith("-reward-model") or "-verifyrm" in path.stem}
@@ -81,7 +88,7 @@ def test_reward_model_recipes(name):
 
 @pytest.mark.parametrize("name", sorted(ANNOTATION))
 def test_annotation_recipes(name):
-    from cooper_rl.annotation import config
+    from cooper_rl.labelling import config
 
     settings = load_recipe(RECIPES[0].parent / f"{name}.yaml", command=ANNOTATION[name])
     made = {"collect": config.CollectConfig, "annotate": config.AnnotateConfig}[ANNOTATION[name]](**settings)
@@ -100,7 +107,7 @@ def test_accelerate_recipes(path):
 def test_nano_policy_recipe(name):
     import yaml
 
-    from cooper_rl.nano.pretrain import PretrainConfig
+    from cooper_rl.domains.nano.pretrain import PretrainConfig
 
     path = next(path for path in RECIPES if path.stem == name)
     PretrainConfig(**yaml.safe_load(path.read_text()))
@@ -110,8 +117,8 @@ def test_the_known_keys_are_those_of_the_real_class():
     """The names are read from source without importing TRL: they must be what the import would give."""
     import dataclasses
 
-    from cooper_rl.recipe import TrainRecipe
-    from cooper_rl.rl.config import CooperConfig
+    from cooper_rl.engines.trl.config import CooperConfig
+    from cooper_rl.settings.recipe import TrainRecipe
 
     real = {f.name for f in dataclasses.fields(CooperConfig)} | {f.name for f in dataclasses.fields(TrainRecipe)}
     assert real <= known_keys("train").keys()

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
+from cooper_rl.method import replay
+from cooper_rl.method.replay import Replay, labelled
 from cooper_rl.records import Reason, Rollout, Verdict
-from cooper_rl.rl import replay
-from cooper_rl.rl.replay import Replay, labelled
 
 VERDICTS = {
     "right": (Verdict.CORRECT, Reason.MATCH),

@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 import pytest
 
 from cooper_rl.errors import BadInputError, MissingFileError
-from cooper_rl.monitor.report import write_report
-from cooper_rl.monitor.runs import find_runs
+from cooper_rl.report.runs import find_runs
+from cooper_rl.report.write import write_report
 
 HOSTILE = [
     "<script>document.title='owned'</script>",

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from cooper_rl.method.reward import reward_of
 from cooper_rl.records import Verdict
-from cooper_rl.rl.reward import reward_of
 
 
 @pytest.mark.parametrize(

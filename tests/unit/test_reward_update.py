@@ -4,12 +4,12 @@ import pytest
 import torch
 from accelerate import Accelerator
 
+from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.errors import BadInputError
-from cooper_rl.recipe import resolve_model
 from cooper_rl.records import ContrastivePair, LabelledCompletion
-from cooper_rl.rl.config import CooperConfig
-from cooper_rl.rl.reward_update import RewardModelUpdater
+from cooper_rl.settings.recipe import resolve_model
 from cooper_rl.verifyrm import VerifyRM
+from cooper_rl.verifyrm.updater import RewardModelUpdater
 
 PAIRS = [
     ContrastivePair(f"What is {i} + 2?", str(i + 2), f"It is {i + 2}.", f"It is {i + 5}.", "perturb") for i in range(6)

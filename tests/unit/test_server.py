@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from cooper_rl.llm import OpenAIServer, Sampling
+from cooper_rl.generation import OpenAIServer, Sampling
 from http_server import echo, said
 
 

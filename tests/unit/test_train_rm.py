@@ -13,12 +13,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from cooper_rl.domains.nano.triples import written_triples
 from cooper_rl.errors import BadInputError
-from cooper_rl.nano.triples import written_triples
 from cooper_rl.records import LabelledCompletion, Verdict
+from cooper_rl.synthesis.augment import augmented, spoilt
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm import VerifyRM
-from cooper_rl.verifyrm.augment import augmented, spoilt
 from cooper_rl.verifyrm.config import RewardModelTrainConfig
 from cooper_rl.verifyrm.losses import bce_loss
 from cooper_rl.verifyrm.model import VerifyRMSettings
@@ -111,7 +111,7 @@ def test_lora_trains_adapters_and_saves_a_plain_model(train_file, tmp_path):
     train_reward_model(config_of(train_file, tmp_path / "rm", lora_rank=4))
     keys = weights(tmp_path / "rm").keys()
     assert not any("lora" in key for key in keys) and "score.weight" in keys
-    plain = VerifyRM.from_backbone(Path(__file__).parents[2] / "src/cooper_rl/nano/shipped/arithmetic/policy")
+    plain = VerifyRM.from_backbone(Path(__file__).parents[2] / "src/cooper_rl/domains/nano/shipped/arithmetic/policy")
     before = plain.model.state_dict()
     moved = [k for k, v in weights(tmp_path / "rm").items() if not torch.equal(v, before[k])]
     assert "score.weight" in moved and any("q_proj" in k for k in moved)

@@ -14,10 +14,10 @@ from transformers import (
 )
 
 from cooper_rl.devices import own_device
+from cooper_rl.domains.nano.world import nano_problems
+from cooper_rl.domains.nano.writer import write_demonstration
 from cooper_rl.errors import BadInputError, MissingFileError
-from cooper_rl.nano.world import nano_problems
-from cooper_rl.nano.writer import write_demonstration
-from cooper_rl.recipe import resolve_model
+from cooper_rl.settings.recipe import resolve_model
 from cooper_rl.verifyrm import VerifyRM, VerifyRMSettings
 from cooper_rl.verifyrm.config import RewardModelTrainConfig
 from cooper_rl.verifyrm.evaluate import evaluate

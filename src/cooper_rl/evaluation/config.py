@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cooper_rl.annotation.config import BENCHMARKS, AskingConfig
 from cooper_rl.errors import BadInputError
-from cooper_rl.recipe import as_list
+from cooper_rl.labelling.config import BENCHMARKS, AskingConfig
+from cooper_rl.settings.recipe import as_list
 
 SYSTEM_PROMPT = "Solve the problem step by step and put the final answer in \\boxed{}."
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from cooper_rl.annotation.judge import judge_prompt, read_vote
 from cooper_rl.evaluation.metrics import Bools, Floats, bootstrap, figures
 from cooper_rl.evaluation.published import load_labelled
-from cooper_rl.llm import Sampling, load_generator
-from cooper_rl.recipe import resolve_model
+from cooper_rl.generation import Sampling, load_generator
+from cooper_rl.labelling.judge import judge_prompt, read_vote
 from cooper_rl.records import LabelledCompletion, Problem, Verdict
+from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.synthesis.probes import probe_triples
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifiers.answers import is_solution
 from cooper_rl.verifiers.forms import form_of
-from cooper_rl.verifyrm.probes import probe_triples
 
 Judge = Callable[[Sequence[LabelledCompletion]], Floats]
 WITH_INTERVAL = ("accuracy", "balanced_accuracy", "f1", "auroc")

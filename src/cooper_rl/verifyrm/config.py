@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.recipe import as_list
+from cooper_rl.settings.recipe import as_list
 
 
 @dataclass

@@ -13,9 +13,9 @@ from transformers import AutoConfig
 from transformers.trainer_utils import get_last_checkpoint
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.recipe import resolve_model
 from cooper_rl.records import LabelledCompletion
-from cooper_rl.verifyrm.augment import augmented
+from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.synthesis.augment import augmented
 from cooper_rl.verifyrm.config import RewardModelTrainConfig
 from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.losses import bce_loss

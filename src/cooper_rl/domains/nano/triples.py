@@ -1,0 +1,111 @@
+"""Labelled triples for training the nano VerifyRM: written solutions against the right reference and others.
+
+`python -m cooper_rl.domains.nano.triples --size 60000 --out FILE` writes them. Solution and reference may both be off:
+the label says whether they agree, so neither alone gives it away. None of it is the policy's own text, as published
+reward models are trained on other models' completions too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cooper_rl.domains.nano.worlds import WORLDS, World
+from cooper_rl.jsonl import line_of, write_atomically
+from cooper_rl.records import Problem
+
+WAYS = ("steps", "last_step", "direct")
+STATEMENTS = 0.45  # share that is a closing statement without its question: short, and where comparing is learned first
+
+
+def written_triple(
+    world: World,
+    problem: Problem,
+    others: Sequence[str],
+    rng: random.Random,
+    own_reference: bool = False,
+    statements: float = STATEMENTS,
+) -> dict[str, Any]:
+    """A solution of the problem, right or wrong, beside a reference that is what it states or is not.
+
+    `others`: answers of other problems of its task, to be wrong with. `own_reference`: the reference is the problem's
+    own and the question always there, so that question and solution alone tell: what a reward model that sees no
+    reference can learn from.
+    """
+    statement = rng.random() < statements and not own_reference
+    told = problem if rng.random() < 0.5 else world.slipped(problem, rng.choice(others))
+    completion = world.write(told, rng, "direct" if statement else rng.choice(WAYS))
+    reference = told.reference_answer if rng.random() < 0.5 else rng.choice(others)
+    reference = problem.reference_answer if own_reference else reference
+    return {
+        "question": "" if statement else problem.question,
+        "reference": reference,
+        "completion": completion,
+        "correct": world.canonical(reference) == world.stated(completion),
+        "source": problem.source,
+        "problem_id": problem.problem_id,
+    }
+
+
+def written_triples(
+    split: str, size: int, seed: int, own_reference: bool = False, world: World = WORLDS["nano"]
+) -> list[dict[str, Any]]:
+    """`size` triples, four of each problem on average."""
+    rng = random.Random(seed)
+    problems = world.problems(split, -(-size // 4), seed)
+    answers = answers_by_source(world, problems)
+    drawn = [rng.choice(problems) for _ in range(size)]
+    return [written_triple(world, problem, answers[problem.source], rng, own_reference) for problem in drawn]
+
+
+def answers_by_source(world: World, problems: Sequence[Problem]) -> dict[str, list[str]]:
+    """The answers of each task's problems: what a wrong solution of one may end in."""
+    answers: dict[str, list[str]] = {}
+    for problem in problems:
+        answers.setdefault(problem.source, []).append(world.answer(problem))
+    return answers
+
+
+def lesson_triples(world: World, task: str, split: str, size: int, seed: int) -> list[dict[str, Any]]:
+    """`size` triples, three quarters of them of one task and mostly bare statements.
+
+    A reward model that knows the other tasks learns from them to compare the answers of this one.
+    """
+    rng = random.Random(seed)
+    problems = world.problems(split, size // 2, seed)
+    mine = [problem for problem in problems if problem.metadata["task"] == task]
+    rest = [problem for problem in problems if problem.metadata["task"] != task]
+    answers = answers_by_source(world, problems)
+
+    def written(problem: Problem, statements: float) -> dict[str, Any]:
+        return written_triple(world, problem, answers[problem.source], rng, statements=statements)
+
+    triples = [written(rng.choice(mine), 0.8) for _ in range(3 * size // 4)]
+    triples += [written(rng.choice(rest), STATEMENTS) for _ in range(size - len(triples))]
+    rng.shuffle(triples)
+    return triples
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Write labelled triples for the nano VerifyRM.")
+    parser.add_argument("--world", choices=WORLDS, default="nano")
+    parser.add_argument("--split", default="train")
+    parser.add_argument("--size", type=int, required=True)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--own_reference", action="store_true", help="keep each problem's own reference answer")
+    parser.add_argument("--lesson", metavar="TASK", help="mostly this task's, and bare statements")
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    world = WORLDS[arguments.world]
+    if arguments.lesson:
+        triples = lesson_triples(world, arguments.lesson, arguments.split, arguments.size, arguments.seed)
+    else:
+        triples = written_triples(arguments.split, arguments.size, arguments.seed, arguments.own_reference, world)
+    write_atomically(arguments.out, "".join(map(line_of, triples)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Engines: the trainers that call the method."""

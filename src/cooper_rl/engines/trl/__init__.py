@@ -1,0 +1,1 @@
+"""Cooper on TRL: a GRPOTrainer whose reward model is trained along."""

@@ -1,0 +1,83 @@
+"""Held-out measurements: true accuracy by the problems' own scorers, rule accuracy, and the reward model's accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from accelerate import PartialState
+from accelerate.utils import gather_object
+
+from cooper_rl.engines.trl.config import CooperConfig
+from cooper_rl.generation import Sampling
+from cooper_rl.generation.sample import sample
+from cooper_rl.records import LabelledCompletion, Problem, Verdict
+from cooper_rl.verifiers import RuleVerifier
+from cooper_rl.verifyrm import VerifyRM
+from cooper_rl.verifyrm.evaluate import evaluate
+
+TOKENS_AT_ONCE = 16384  # new tokens of a batch, where the training's own generation batch is not larger
+Truth = Callable[[Problem, str], bool]
+
+
+class HeldOut:
+    """Fixed problems and labelled triples, measured with a fixed seed and without touching the training's state.
+
+    Args:
+        problems: none of them is trained on.
+        truth: judges a completion by the problem's own generator; None where the rule is the only judge there is.
+        triples: labelled, frozen; what the reward model's balanced accuracy is measured on.
+    """
+
+    def __init__(
+        self,
+        config: CooperConfig,
+        problems: Sequence[Problem],
+        truth: Truth | None = None,
+        triples: Sequence[LabelledCompletion] = (),
+        system_prompt: str | None = None,
+    ) -> None:
+        self.config = config
+        self.problems = problems
+        self.truth = truth
+        self.triples = triples
+        self.system_prompt = system_prompt
+
+    def measure(
+        self, policy: Any, tokenizer: Any, reward_model: VerifyRM | None, verifier: RuleVerifier
+    ) -> dict[str, float]:
+        """`eval/true_accuracy`, `eval/rule_accuracy` of the policy, `eval/reward_model_accuracy` (balanced).
+
+        Each rank measures its share; all of them must call it, and all get the figures of the whole.
+        """
+        metrics: dict[str, float] = {}
+        if self.problems:
+            judged = dict(gather_object(self._judged(policy, tokenizer, verifier)))
+            metrics["eval/rule_accuracy"] = sum(by_rule for by_rule, _ in judged.values()) / len(judged)
+            if self.truth:
+                metrics["eval/true_accuracy"] = sum(right for _, right in judged.values()) / len(judged)
+        if reward_model is not None and self.triples:
+            figures = evaluate(reward_model, self.triples)
+            metrics["eval/reward_model_accuracy"] = figures["balanced_accuracy"]
+        return metrics
+
+    def _judged(self, policy: Any, tokenizer: Any, verifier: RuleVerifier) -> list[tuple[int, tuple[bool, bool]]]:
+        """This rank's problems by their index, with what the rule and the truth say of a completion of the policy."""
+        ranks = PartialState()
+        # a sharded policy generates on all ranks or on none: shares are of one size, the last problem in several
+        with ranks.split_between_processes(list(range(len(self.problems))), apply_padding=True) as own:
+            problems = [self.problems[i] for i in own]
+        length = self.config.max_completion_length
+        of_training = self.config.per_device_train_batch_size * (self.config.steps_per_generation or 1)
+        completions = sample(
+            policy,
+            tokenizer,
+            [problem.question for problem in problems],
+            Sampling(length, self.config.heldout_temperature, self.config.heldout_top_p),
+            seed=self.config.seed + ranks.process_index,
+            system_prompt=self.system_prompt,
+            batch_size=max(of_training, TOKENS_AT_ONCE // length),
+        )
+        verdicts = verifier.verify_many([p.reference_answer for p in problems], completions)
+        right = [bool(self.truth and self.truth(*pair)) for pair in zip(problems, completions, strict=True)]
+        return list(zip(own, zip((v is Verdict.CORRECT for v in verdicts), right, strict=True), strict=True))

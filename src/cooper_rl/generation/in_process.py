@@ -1,0 +1,62 @@
+"""A transformers model in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from cooper_rl.devices import own_device
+from cooper_rl.errors import BadInputError
+from cooper_rl.generation.generator import Generation, Generator, Messages, Sampling
+from cooper_rl.generation.sample import generate_batch, in_order_of_length, isolated, rendered
+
+
+class TransformersGenerator(Generator):
+    """A causal language model and its tokenizer; leaves the model's mode and the random state as they were."""
+
+    def __init__(self, model: Any, tokenizer: Any, batch_size: int = 32) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.batch_size = batch_size
+
+    @classmethod
+    def from_pretrained(cls, name: str, batch_size: int = 32) -> TransformersGenerator:
+        """A local folder, a hub id or a `.gguf` file (package gguf), in float32 on a CPU and its own type elsewhere.
+
+        Raises:
+            BadInputError: it cannot be loaded, or has no chat template.
+        """
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        where: dict[str, str] = {"pretrained_model_name_or_path": name}
+        if name.endswith(".gguf"):
+            path = Path(name)
+            where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+        device = own_device()
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(**where)
+            dtype = torch.float32 if device.type == "cpu" else "auto"
+            model = AutoModelForCausalLM.from_pretrained(**where, dtype=dtype).to(device)
+        except (OSError, ValueError, ImportError) as error:
+            raise BadInputError(f"{name}: cannot be loaded: {str(error).splitlines()[0]}") from error
+        if not tokenizer.chat_template:
+            raise BadInputError(f"{name}: its tokenizer has no chat template; take an instruction-tuned model")
+        if tokenizer.pad_token_id is None:
+            tokenizer.pad_token = tokenizer.eos_token
+        return cls(model, tokenizer, batch_size)
+
+    def stream(
+        self,
+        prompts: Sequence[Messages],
+        sampling: Sampling,
+        seeds: Sequence[int] | None = None,
+    ) -> Iterator[tuple[int, Generation]]:
+        """Batches of like length; the shorter prompts first."""
+        texts = rendered(self.tokenizer, prompts)
+        for rows in in_order_of_length(texts, self.batch_size):
+            with isolated(self.model, seeds[rows[0]] if seeds else 0):
+                batch = generate_batch(self.model, self.tokenizer, [texts[i] for i in rows], sampling)
+            yield from zip(rows, batch, strict=True)

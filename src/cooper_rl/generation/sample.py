@@ -1,0 +1,80 @@
+"""Completions of a policy in process, without disturbing the random state of the training around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from cooper_rl.generation.generator import Generation, Messages, Sampling, conversation
+
+
+@contextmanager
+def isolated(model: Any, seed: int) -> Iterator[None]:
+    """Evaluation mode and a seed of its own inside; mode and random states as before afterwards."""
+    training = model.training
+    devices = [model.device] if model.device.type == "cuda" else []
+    # no_grad, not inference_mode, in which a sharded model cannot gather its weights
+    with torch.random.fork_rng(devices=devices), torch.no_grad():
+        torch.manual_seed(seed)
+        model.eval()
+        try:
+            yield
+        finally:
+            model.train(training)
+
+
+def sample(
+    model: Any,
+    tokenizer: Any,
+    questions: Sequence[str],
+    sampling: Sampling,
+    *,
+    system_prompt: str | None = None,
+    seed: int = 0,
+    batch_size: int = 256,
+) -> list[str]:
+    """One completion a question, in order. Batches are of like length."""
+    prompts = rendered(tokenizer, [conversation(question, system_prompt) for question in questions])
+    completions = [""] * len(prompts)
+    with isolated(model, seed):
+        for rows in in_order_of_length(prompts, batch_size):
+            batch = generate_batch(model, tokenizer, [prompts[i] for i in rows], sampling)
+            for row, generation in zip(rows, batch, strict=True):
+                completions[row] = str(generation.text)
+    return completions
+
+
+def rendered(tokenizer: Any, messages: Sequence[Messages]) -> list[str]:
+    """The conversations as the model's chat template writes them, up to where it answers."""
+    return [tokenizer.apply_chat_template(list(each), add_generation_prompt=True, tokenize=False) for each in messages]
+
+
+def in_order_of_length(texts: Sequence[str], batch_size: int) -> Iterator[list[int]]:
+    """Indices in batches of like length, the shortest first."""
+    order = sorted(range(len(texts)), key=lambda i: (len(texts[i]), i))
+    for start in range(0, len(order), batch_size):
+        yield order[start : start + batch_size]
+
+
+def generate_batch(model: Any, tokenizer: Any, prompts: Sequence[str], sampling: Sampling) -> list[Generation]:
+    """One generation of each rendered prompt, with the random state as it is."""
+    decoding: dict[str, Any] = {"do_sample": False}
+    if sampling.temperature > 0:
+        decoding = {"do_sample": True, "temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
+    inputs = tokenizer(
+        list(prompts), return_tensors="pt", padding=True, padding_side="left", add_special_tokens=False
+    ).to(model.device)
+    output = model.generate(
+        input_ids=inputs["input_ids"],
+        attention_mask=inputs["attention_mask"],
+        max_new_tokens=sampling.max_new_tokens,
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        **decoding,
+    )[:, inputs["input_ids"].shape[1] :]
+    texts = tokenizer.batch_decode(output, skip_special_tokens=True)
+    ended = (output == tokenizer.eos_token_id).any(dim=1).tolist()
+    return [Generation(text, "stop" if end else "length") for text, end in zip(texts, ended, strict=True)]

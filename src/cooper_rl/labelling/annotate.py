@@ -1,0 +1,200 @@
+"""`cooper annotate`: completions -> triples on which the rule verifier and a judge agree (paper, section 3.2).
+
+The judge is a language model, or whoever labelled records that come with a label.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cooper_rl.domains import load_problems
+from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.generation import Sampling, load_generator
+from cooper_rl.jsonl import (
+    REFERENCE_FIELDS,
+    has_label,
+    label_of,
+    line_of,
+    open_lines,
+    records,
+    text_field,
+    write_atomically,
+    written_before,
+)
+from cooper_rl.labelling.collect import asked
+from cooper_rl.labelling.config import AnnotateConfig
+from cooper_rl.labelling.judge import judge_prompt, read_vote
+from cooper_rl.labelling.overlap import Decontamination, near_duplicates
+from cooper_rl.labelling.statistics import statistics
+from cooper_rl.records import Verdict
+from cooper_rl.settings.recipe import local_file, resolve_model
+from cooper_rl.verifiers import RuleVerifier
+
+CHUNK = 2048
+Progress = Callable[..., object]
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A completion on its way to a label; `reason` says why it was dropped."""
+
+    record: dict[str, Any]
+    question: str
+    reference_answer: str
+    completion: str
+    judged: bool = False  # by a model, or by the label that it came with
+    verdict: Verdict | None = None
+    vote: bool | None = None
+    reason: str = ""
+
+    @property
+    def key(self) -> str:
+        """The same after a restart, whatever the order of the input."""
+        text = json.dumps([self.question, self.reference_answer, self.completion])
+        return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+@dataclass
+class Clock:
+    """Seconds spent in each stage."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Adds what passes inside."""
+        started = time.perf_counter()
+        yield
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
+
+
+def annotate(config: AnnotateConfig, *, resume: bool = False, progress: Progress | None = None) -> dict[str, Any]:
+    """Writes the kept triples, the dropped records with their reasons and the statistics; returns the statistics.
+
+    Raises:
+        BadInputError, MissingFileError: what is wrong with the input; the output is there and `resume` is not set.
+        BackendError: the judge is gone; its votes so far are kept and not asked for again.
+    """
+    output = Path(config.output)
+    votes = output.with_suffix(".votes.jsonl")
+    if (output.exists() or votes.exists()) and not resume:
+        raise BadInputError(f"{output if output.exists() else votes}: it is there already; --resume goes on with it")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    clock = Clock()
+    with clock.stage("read"):
+        candidates = read_candidates(config)
+    with clock.stage("overlap"):
+        drop_overlaps(candidates, config)
+    with clock.stage("rule"):
+        add_verdicts(candidates, config, progress)
+    if config.judge:
+        with clock.stage("judge"):
+            add_votes(candidates, config, votes, progress)
+    for candidate in candidates:
+        candidate.reason = candidate.reason or disagreement(candidate)
+    found = statistics(candidates, clock.seconds)
+    kept = [
+        {**c.record, "correct": c.verdict is Verdict.CORRECT, "rule": c.verdict, "judge": c.vote}
+        for c in candidates
+        if not c.reason
+    ]
+    dropped = [{**c.record, "rule": c.verdict, "judge": c.vote, "reason": c.reason} for c in candidates if c.reason]
+    write_atomically(output.with_suffix(".dropped.jsonl"), "".join(map(line_of, dropped)))
+    write_atomically(output.with_suffix(".statistics.json"), json.dumps(found, indent=2) + "\n")
+    write_atomically(output, "".join(map(line_of, kept)))
+    return found
+
+
+def read_candidates(config: AnnotateConfig) -> list[Candidate]:
+    """Every record of the collected files; without a judge, the label that a record came with is its vote.
+
+    Raises:
+        BadInputError, MissingFileError: no such file, a bad record, no record at all.
+    """
+    candidates = []
+    for name in config.input_files:
+        path = local_file(name)
+        if path is None:
+            raise MissingFileError(f"{name}: no such file of completions, here or in COOPER_DATA_DIR")
+        with open_lines(path) as lines:
+            for place, record in records(lines, str(path)):
+                question, completion = (text_field(record, (f,), place) for f in ("question", "completion"))
+                reference = text_field(record, REFERENCE_FIELDS, place)
+                vote = label_of(record, place) if not config.judge and has_label(record) else None
+                judged = bool(config.judge) or vote is not None
+                candidates.append(Candidate(record, question, reference, completion, judged, vote=vote))
+    if not candidates:
+        raise BadInputError(f"{', '.join(config.input_files)}: no completion in it")
+    return candidates
+
+
+def drop_overlaps(candidates: Sequence[Candidate], config: AnnotateConfig) -> None:
+    """Marks questions that a benchmark has, then near-duplicate completions of one problem."""
+    benchmarks = {
+        name: [problem.question for problem in load_problems(name, split="test")]
+        for name in config.decontaminate_against
+    }
+    decontamination = Decontamination(benchmarks, config.ngram)
+    owner = {question: decontamination.benchmark_of(question) for question in {c.question for c in candidates}}
+    groups: dict[tuple[str, str], list[Candidate]] = {}
+    for candidate in candidates:
+        if benchmark := owner[candidate.question]:
+            candidate.reason = f"contaminated:{benchmark}"
+        else:
+            groups.setdefault((candidate.question, candidate.reference_answer), []).append(candidate)
+    for group in groups.values() if config.deduplicate else ():
+        for index in near_duplicates([c.completion for c in group], config.deduplicate):
+            group[index].reason = "near_duplicate"
+
+
+def add_verdicts(candidates: Sequence[Candidate], config: AnnotateConfig, progress: Progress | None) -> None:
+    """The rule's verdict on what is not dropped."""
+    waiting = [c for c in candidates if not c.reason]
+    with RuleVerifier(config.verifier, workers=config.verifier_workers) as verifier:
+        for start in range(0, len(waiting), CHUNK):
+            chunk = waiting[start : start + CHUNK]
+            verdicts = verifier.verify_many([c.reference_answer for c in chunk], [c.completion for c in chunk])
+            for candidate, verdict in zip(chunk, verdicts, strict=True):
+                candidate.verdict = verdict
+            if progress:
+                progress(completed=start + len(chunk), total=len(waiting), description="rule")
+
+
+def add_votes(candidates: Sequence[Candidate], config: AnnotateConfig, votes: Path, progress: Progress | None) -> None:
+    """The judge's votes, each written as it comes and never asked for twice; greedy, one request a triple."""
+    known = {str(r["key"]): r["vote"] for _, r in written_before(votes)} if votes.exists() else {}
+    waiting = [c for c in candidates if not c.reason and c.key not in known]
+    prompts = [judge_prompt(c.question, c.reference_answer, c.completion) for c in waiting]
+    settings, seeds = Sampling(config.judge_max_new_tokens), [0] * len(prompts)
+    if waiting:
+        generator = load_generator(resolve_model(str(config.judge), "policy"), config)
+        with votes.open("a", encoding="utf-8") as file:
+            answers = asked(generator, prompts, settings, seeds, stop_after=config.stop_after_failures)
+            for count, (index, generation) in enumerate(answers, 1):
+                if generation.text is not None:
+                    key, vote = waiting[index].key, read_vote(generation.text)
+                    known[key] = vote
+                    file.write(line_of({"key": key, "vote": vote, "answer": generation.text[-400:]}))
+                    file.flush()
+                if progress:
+                    progress(completed=count, total=len(waiting), description="judge")
+    for candidate in candidates:
+        candidate.vote = known.get(candidate.key) if not candidate.reason else None
+
+
+def disagreement(candidate: Candidate) -> str:
+    """Why rule and judge do not make a label together; "" where they do."""
+    if candidate.verdict not in (Verdict.CORRECT, Verdict.INCORRECT):
+        return f"rule:{candidate.verdict}"
+    if not candidate.judged:
+        return ""
+    if candidate.vote is None:
+        return "judge_abstained"
+    return "" if candidate.vote == (candidate.verdict is Verdict.CORRECT) else "disagreement"

@@ -1,0 +1,207 @@
+"""`cooper collect`: problems x models -> completions, streamed to disk, never asked twice."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from cooper_rl.domains import load_problems
+from cooper_rl.errors import BackendError, BadInputError
+from cooper_rl.generation import Generation, Generator, Messages, Sampling, conversation, load_generator
+from cooper_rl.jsonl import line_of, written_before
+from cooper_rl.labelling.config import CollectConfig
+from cooper_rl.records import Problem
+from cooper_rl.settings.recipe import resolve_model
+
+Key = tuple[str, str, int]  # model, problem, number of the sample
+# Not models: the solution that the data set itself has; the reference answer alone, in another writing or made wrong.
+WORKED, WRITTEN = "worked_solutions", "written_answers"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One completion that is wanted."""
+
+    model: str
+    problem: Problem
+    sample: int
+    run_seed: int
+
+    @property
+    def key(self) -> Key:
+        """What tells it from every other: the model's name wherever it is served, question and reference answer."""
+        text = f"{self.problem.question}\n{self.problem.reference_answer}"
+        return self.model.partition("@")[0], hashlib.sha256(text.encode()).hexdigest()[:16], self.sample
+
+    @property
+    def seed(self) -> int:
+        """A number of its own, the same after a restart."""
+        return int.from_bytes(hashlib.sha256(repr((self.key, self.run_seed)).encode()).digest()[:4], "big") >> 1
+
+    @property
+    def meant_right(self) -> bool:
+        """Of a written answer: samples 0, 2, ... are the reference's, samples 1, 3, ... are made wrong."""
+        return self.sample % 2 == 0
+
+
+def collect(
+    config: CollectConfig,
+    *,
+    tasks: Sequence[Task] | None = None,
+    load: Callable[[str], Generator] | None = None,
+    resume: bool = False,
+    progress: Callable[..., object] | None = None,
+) -> dict[str, dict[str, int]]:
+    """Asks every model for the completions that are not in the output yet; returns counts of each model.
+
+    Args:
+        tasks: those of `tasks_of(config)`, where they are known already.
+        load: gives the back end of a model's name; by default it is loaded, if there is anything to ask.
+
+    Raises:
+        BadInputError: the output is there and `resume` is not set, or it was collected with other settings.
+        BackendError: `stop_after_failures` requests in a row failed; what came before is written.
+    """
+    output = Path(config.output)
+    if output.exists() and not resume:
+        raise BadInputError(f"{output}: it is there already; --resume goes on with it")
+    tasks = tasks_of(config) if tasks is None else tasks
+    done = keys_before(output, config) if output.exists() else set()
+    waiting = [task for task in tasks if task.key not in done]
+    counts = {model: Counter(before=0, collected=0, failed=0) for model in config.models}
+    for task in tasks:
+        counts[task.model]["before"] += task.key in done
+    load = load or partial(load_generator, settings=config)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with output.open("a", encoding="utf-8") as file:
+        for model in config.models:
+            own = [task for task in waiting if task.model == model]
+            for task, generation in generations(config, model, own, load):
+                counts[model]["failed" if generation.text is None else "collected"] += 1
+                if generation.text is not None:
+                    file.write(line_of(record(config, task, generation)))
+                    file.flush()
+                if progress:
+                    written = sum(c["before"] + c["collected"] for c in counts.values())
+                    progress(completed=written, total=len(tasks), description=model)
+    return {model: dict(count) for model, count in counts.items()}
+
+
+def tasks_of(config: CollectConfig) -> list[Task]:
+    """Every completion that is wanted, in the order of asking; a problem that two data sets share is asked once."""
+    problems = [
+        problem
+        for name in config.dataset_names
+        for problem in load_problems(
+            name, split=config.dataset_split, size=config.dataset_size, seed=config.dataset_seed
+        )
+    ]
+    tasks = [Task(m, p, i, config.seed) for m in config.models for p in problems for i in range(config.num_generations)]
+    return list({task.key: task for task in tasks}.values())
+
+
+def generations(
+    config: CollectConfig, model: str, tasks: list[Task], load: Callable[[str], Generator]
+) -> Iterable[tuple[Task, Generation]]:
+    """The tasks with what the model answered, as it comes."""
+    if not tasks:
+        return
+    if model == WORKED:
+        for task in tasks:
+            solution = task.problem.metadata.get("worked_solution")
+            yield task, Generation(solution, "stop") if solution else Generation(None, "it has no worked solution")
+        return
+    if model == WRITTEN:
+        yield from ((task, written_answer(task)) for task in tasks)
+        return
+    prompts = [conversation(task.problem.question, config.system_prompt) for task in tasks]
+    for index, generation in asked(
+        load(resolve_model(model, "policy")),
+        prompts,
+        sampling(config),
+        [task.seed for task in tasks],
+        stop_after=config.stop_after_failures,
+    ):
+        yield tasks[index], generation
+
+
+def written_answer(task: Task) -> Generation:
+    """The reference answer alone, in another writing or made wrong.
+
+    Whole numbers are left out: models' own completions have enough of them.
+    """
+    from cooper_rl.synthesis.writings import changed, rewritten, stated  # imports torch
+
+    rng = random.Random(task.seed)
+    answer = task.problem.reference_answer
+    write = rewritten if task.meant_right else changed
+    text = None if re.fullmatch(r"\s*-?(\d+|\d{1,3}(,\d{3})+)\s*", answer) else write(answer, rng)
+    return Generation(None, "no other writing is known") if text is None else Generation(stated(text, rng), "stop")
+
+
+def asked(
+    generator: Generator, prompts: Sequence[Messages], settings: Sampling, seeds: Sequence[int], *, stop_after: int
+) -> Iterable[tuple[int, Generation]]:
+    """A generator's stream that ends with an error when nothing but failures comes.
+
+    Raises:
+        BackendError: `stop_after` failures in a row.
+    """
+    failed_in_a_row = 0
+    for index, generation in generator.stream(prompts, settings, seeds):
+        failed_in_a_row = failed_in_a_row + 1 if generation.text is None else 0
+        yield index, generation
+        if failed_in_a_row >= min(stop_after, len(prompts)):
+            raise BackendError(
+                f"{failed_in_a_row} requests in a row failed, the last with: {generation.finish_reason}; "
+                "what came before is written: look after the server, then the same command with --resume"
+            )
+
+
+def sampling(config: CollectConfig) -> Sampling:
+    """The settings of a request."""
+    return Sampling(config.max_new_tokens, config.temperature, config.top_p)
+
+
+def record(config: CollectConfig, task: Task, generation: Generation) -> dict[str, Any]:
+    """A line of the output."""
+    model, digest, sample = task.key
+    return {
+        "question": task.problem.question,
+        "reference": task.problem.reference_answer,
+        "completion": generation.text,
+        **({"correct": task.meant_right} if model == WRITTEN else {}),
+        "source": task.problem.source,
+        "problem_id": task.problem.problem_id,
+        "model": model,
+        "finish_reason": generation.finish_reason,
+        "sampling": {**asdict(sampling(config)), "system_prompt": config.system_prompt, "seed": task.seed},
+        "key": [model, digest, sample],
+    }
+
+
+def keys_before(output: Path, config: CollectConfig) -> set[Key]:
+    """The tasks whose completions are in the output.
+
+    Raises:
+        BadInputError: it holds something else, or was collected with other settings.
+    """
+    keys: set[Key] = set()
+    wanted = {**asdict(sampling(config)), "system_prompt": config.system_prompt}
+    for place, found in written_before(output):
+        try:
+            model, digest, sample = found["key"]
+            settings = {name: found["sampling"][name] for name in wanted}
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadInputError(f"{place}: not a collected completion; give another --output") from error
+        if settings != wanted:
+            raise BadInputError(f"{place}: collected with {settings}, not {wanted}; give another --output")
+        keys.add((model, digest, sample))
+    return keys

@@ -1,0 +1,1 @@
+"""Where wrong completions come from, one class a file."""

@@ -1,0 +1,153 @@
+"""`cooper monitor`: a running job's files as a live page on loopback. Nothing is written, nothing of a model runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from cooper_rl.jsonl import whole_records
+from cooper_rl.report.page import CELLS, CURVES, STYLE, cell_of, curve, escape, html_table, pair, rollout
+from cooper_rl.report.runs import Run, read_run
+
+SCRIPT = Path(__file__).with_name("live.js").read_text()
+SHOWN = 20  # rollouts at a time
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'"
+FIGURES = (
+    "reward",
+    "accuracy/rule",
+    "hacking/false_positive_rate",
+    "hacking/gap",
+    "eval/true_accuracy",
+    "eval/reward_model_accuracy",
+    "reward_model/rolled_back",
+    "kl",
+    "completions/mean_length",
+    "pairs/yield",
+    "step_time",
+)
+
+
+class Monitor(ThreadingHTTPServer):
+    """Serves one run folder on 127.0.0.1.
+
+    Raises:
+        MissingFileError, BadInputError: no such folder, or no run in it.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, folder: Path, port: int = 0) -> None:
+        self.folder = folder
+        read_run(folder)
+        super().__init__(("127.0.0.1", port), Handler)
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+        return f"http://127.0.0.1:{self.server_address[1]}/"
+
+
+class Handler(BaseHTTPRequestHandler):
+    """GET of the page, its script and its two parts."""
+
+    server: Monitor
+
+    def do_GET(self) -> None:
+        """Answers one of four paths; only requests that name this host, so that no other site can reach it."""
+        address = urlsplit(self.path)
+        query = {key: values[0] for key, values in parse_qs(address.query).items()}
+        if self.headers.get("Host", "").partition(":")[0] not in ("127.0.0.1", "localhost"):
+            self.send_error(HTTPStatus.FORBIDDEN)
+        elif address.path == "/":
+            self.answer(page(self.server.folder), "text/html")
+        elif address.path == "/live.js":
+            self.answer(SCRIPT, "text/javascript")
+        elif address.path == "/overview":
+            self.answer(overview(read_run(self.server.folder)), "text/html")
+        elif address.path == "/rollouts":
+            self.answer(rollouts(read_run(self.server.folder), query), "text/html")
+        else:
+            self.send_error(HTTPStatus.NOT_FOUND)
+
+    def answer(self, text: str, kind: str) -> None:
+        """One answer with the page's security policy."""
+        data = text.encode("utf-8", "replace")
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(len(data)))
+        self.send_header("Content-Security-Policy", POLICY)
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        """No line for each request."""
+
+
+def page(folder: Path) -> str:
+    """The frame; its parts are asked for by the script."""
+    name = escape(folder.resolve().name)
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Cooper: {name}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head>'
+        f'<body data-state="loading"><main><h1>{name}</h1><div id="overview"></div>'
+        '<h2>Rollouts and pairs</h2><div id="rollouts"></div></main><script src="/live.js"></script></body></html>'
+    )
+
+
+def overview(run: Run) -> str:
+    """State, alarm, last figures and curves."""
+    last = run.metrics[-1] if run.metrics else {}
+    total = int(run.config.get("max_steps", -1))
+    state = "finished" if (run.path / "finished.json").is_file() else "running or stopped"
+    parts = [f'<p class="lead">step {last.get("step", 0)}{f" of {total}" if total > 0 else ""}, {state}</p>']
+    if run.alarm_step is not None:
+        action = escape(run.config.get("alarm_action", "log"))
+        parts.append(f'<div class="alarm">hacking alarm from step {run.alarm_step} (action: {action})</div>')
+    rows = [["figure", "now", "mean of the last 10", "first"]]
+    for name in FIGURES:
+        values = [value for _, value in run.series(name)]
+        if values:
+            recent = values[-10:]
+            rows.append([name, *(f"{v:.4g}" for v in (values[-1], math.fsum(recent) / len(recent), values[0]))])
+    parts += [html_table(rows), '<div class="grid">', *(curve([run], [run.arm], *each) for each in CURVES), "</div>"]
+    return "".join(parts)
+
+
+def rollouts(run: Run, query: Mapping[str, str]) -> str:
+    """One step's rollouts or pairs, `SHOWN` at a time, with the means to choose others."""
+    kind = query.get("kind") if query.get("kind") in ("rollouts", "pairs", "rolled_back") else "rollouts"
+    files = {int(path.stem.split("_")[1]): path for path in run.steps_of(str(kind))}
+    asked = int(query["step"]) if query.get("step", "").isdigit() else -1
+    chosen = asked if asked in files else max(files, default=0)
+    cell = query.get("cell", "all")
+    records = whole_records(files[chosen]) if files else []
+    if kind == "rollouts" and cell in CELLS:
+        records = [record for record in records if cell_of(record) == cell]
+    offset = int(query["offset"]) if query.get("offset", "").isdigit() else 0
+    shown = records[offset : offset + SHOWN]
+    choice = select("kind", {"rollouts": "rollouts", "pairs": "pairs", "rolled_back": "pairs taken back"}, str(kind))
+    choice += select("step", {str(step): f"step {step}" for step in sorted(files, reverse=True)}, str(chosen))
+    if kind == "rollouts":
+        choice += select("cell", {"all": "all", **CELLS}, cell)
+    if offset:
+        choice += f'<button data-offset="{max(0, offset - SHOWN)}">before</button>'
+    if offset + SHOWN < len(records):
+        choice += f'<button data-offset="{offset + SHOWN}">after</button>'
+    count = f'<span class="muted">{offset + 1 if shown else 0} to {offset + len(shown)} of {len(records)}</span>'
+    show = rollout if kind == "rollouts" else pair
+    return f'<div class="choice">{choice}{count}</div>{"".join(map(show, shown))}'
+
+
+def select(name: str, options: Mapping[str, str], chosen: str) -> str:
+    """A choice among options."""
+    items = "".join(
+        f'<option value="{escape(value)}"{" selected" if value == chosen else ""}>{escape(title)}</option>'
+        for value, title in options.items()
+    )
+    return f'<select id="{name}">{items}</select>'

@@ -1,0 +1,1 @@
+"""Settings and recipes. Imports no torch."""

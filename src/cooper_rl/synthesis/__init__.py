@@ -1,0 +1,1 @@
+"""Answers and completions that are made up: equivalent, corrupted, invented, and probes of known hacks."""

@@ -1,0 +1,101 @@
+"""Whole texts: questions of choice, and answers after somebody else's working."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+
+from cooper_rl.synthesis.other_answer import FAMILIES
+from cooper_rl.synthesis.writings import closing
+
+_AS_GOOD = {"yes": "true", "no": "false", "true": "yes", "false": "no"}  # of a statement that is asked about
+
+
+def choices(question: str, texts: Sequence[str], right: bool, rng: random.Random) -> tuple[str, str, str]:
+    """(question, reference, completion): the question as one of choice among `texts`, or among words such as yes or no.
+
+    The completion's working may name other choices; what counts is the one that it ends with.
+    """
+    if rng.random() < 0.4:
+        return _among_words(question, right, rng)
+    return _among_letters(question, texts, right, rng)
+
+
+def _among_words(question: str, right: bool, rng: random.Random) -> tuple[str, str, str]:
+    family = rng.choice(FAMILIES)
+    words = rng.sample(family, min(len(family), 5))
+    true = rng.choice(words)
+    said = true if right else rng.choice([word for word in words if word != true])
+    if rng.random() < 0.3:
+        said = _AS_GOOD.get(said, said)
+    working = _weighed([word for word in words if word not in (said, _AS_GOOD.get(said))], rng)
+    question = f"{question}\nAnswer with one of: {', '.join(words)}."
+    return question, _cased(true, rng), working + closing(_cased(said, rng), rng)
+
+
+def _among_letters(question: str, texts: Sequence[str], right: bool, rng: random.Random) -> tuple[str, str, str]:
+    """A letter for each text and one more for none of them; one is asked for, or all that are right."""
+    letters, none = "ABCDEFGHIJK"[: len(texts)], "ABCDEFGHIJK"[len(texts)]
+    form, together = rng.choice(("({}) {}", "{}. {}", "{}: {}")), rng.random() < 0.3
+    lines = [question, *(form.format(letter, text) for letter, text in zip(letters, texts, strict=True))]
+    if together:
+        lines.append(f"Put the letters of all that are right together, such as {letters[:2]}; {none} if none is.")
+    true = none if rng.random() < 0.08 else "".join(sorted(rng.sample(letters, rng.randint(1, 3) if together else 1)))
+    said = true
+    if not right and true != none and rng.random() < 0.3:
+        said = none
+    elif not right:
+        one = rng.choice([letter for letter in letters if together or letter != true])
+        said = "".join(sorted({*true.replace(none, "")} ^ {one})) or none if together else one
+    known = dict(zip(letters, texts, strict=True))
+    working = _weighed([letter for letter in letters if letter not in said], rng)
+    if said == none and rng.random() < 0.7:
+        working += f"None of the choices A-{letters[-1]} is right, so it is {none}. "
+    return (
+        "\n".join(lines),
+        _chosen(true, known.get(true), rng),
+        working + closing(_chosen(said, known.get(said), rng), rng),
+    )
+
+
+def after_working(text: str, workings: Sequence[str], rng: random.Random) -> str:
+    """A text after some of another's working, which need not lead to it."""
+    words = rng.choice(workings).split()
+    length = rng.randint(8, 60)
+    start = rng.randrange(max(1, len(words) - length + 1))
+    return f"{' '.join(words[start : start + length])} {text}"
+
+
+def without_answer(completion: str) -> str:
+    """A completion up to where it begins to state its answer."""
+    return re.split(r"\\boxed|####|[Aa]nswer|[Tt]herefore|[Tt]hus|Hence", completion, maxsplit=1)[0].rstrip(" $*#\n[(")
+
+
+def _cased(word: str, rng: random.Random) -> str:
+    return rng.choice((word, word, word.capitalize(), f"\\text{{{word}}}"))
+
+
+def _chosen(letters: str, text: str | None, rng: random.Random) -> str:
+    """A choice as it is referred to: its letter, with its text or without."""
+    ways = [letters, letters, f"({letters})", f"({letters})", f"\\text{{{letters}}}"]
+    return rng.choice(ways if text is None else [*ways, f"{letters}. {text}", f"({letters}) {text}"])
+
+
+def _weighed(others: Sequence[str], rng: random.Random) -> str:
+    """Working that speaks of other choices; most often there is some."""
+    if not others or rng.random() < 0.4:
+        return ""
+    return "".join(
+        rng.choice(
+            (
+                "At first {} looks right, but it does not follow. ",
+                "Let us check {}: it fails. ",
+                "{} would need more than what is given. ",
+                "If it were {}, the condition would not hold. ",
+                "Hmm, maybe {}? No. ",
+                "It cannot be {}. ",
+            )
+        ).format(other)
+        for other in rng.sample(others, min(len(others), rng.randint(1, 3)))
+    )

@@ -1,0 +1,107 @@
+"""The ways to write what looks like an answer and is most often another one, as `same_answer` has those to write it."""
+
+from __future__ import annotations
+
+import random
+import re
+
+from cooper_rl.synthesis.perturb import moved
+from cooper_rl.synthesis.same_answer import COMPARISON, INTERVAL, LATEX_FRACTION, SIGN, Way, items_of
+from cooper_rl.verifiers.dress import CLOSE, OPEN
+
+_DIGITS = re.compile(r"(?<![\d.])\d+(?:\.\d+)?")
+_LETTER = re.compile(r"(?P<before>\(?)(?P<letter>[A-J])(?P<after>\)?)")
+FAMILIES = tuple(
+    tuple(words.split())
+    for words in (
+        *("yes no", "true false", "even odd", "left right", "north south east west", "always sometimes never"),
+        *("true false uncertain", "proved disproved unknown", "valid invalid", "finite infinite"),
+        *("increasing decreasing neither", "necessary sufficient both neither", "anna boris chen dora"),
+        "first second third fourth",
+        "monday tuesday wednesday thursday friday saturday sunday",
+        "red blue green yellow orange purple pink brown black white gray violet indigo cyan magenta gold silver",
+        "mother father son daughter brother sister wife husband aunt uncle grandmother grandfather",
+    )
+)
+_FUNCTIONS = {"\\sin": "\\cos", "\\cos": "\\sin", "\\sqrt": "", "\\pi": "e", "\\cup": "\\cap", "\\ln": "\\log"}
+
+
+def _moved_number(plain: str, rng: random.Random) -> str | None:
+    found = list(_DIGITS.finditer(plain))
+    if not found:
+        return None
+    one = rng.choice(found)
+    other = moved(one.group(), rng).removeprefix("-")
+    return plain[: one.start()] + other + plain[one.end() :] if other != one.group() else None
+
+
+def _other_sign(plain: str, rng: random.Random) -> str | None:
+    signs = list(SIGN.finditer(plain))
+    if signs and rng.random() < 0.7:
+        one = rng.choice(signs)
+        return plain[: one.start()] + (" - " if "+" in one.group() else " + ") + plain[one.end() :]
+    name, equals, value = plain.rpartition("=")
+    value = value.strip()
+    if not re.search(r"\d|\\", value) or value[0] in "([{" or re.search(r"[<>!]", name):
+        return None
+    return f"{name}{equals} " * bool(equals) + (value[1:].strip() if value[0] == "-" else f"-{value}")
+
+
+def _other_relation(plain: str, rng: random.Random) -> str | None:
+    if found := COMPARISON.search(plain):
+        sign = found.group()
+        others = {"<": ("<=", ">"), ">": (">=", "<"), "<=": ("<", ">="), ">=": (">", "<="), "!=": ("=", ">")}[sign]
+        return plain[: found.start()] + rng.choice(others) + plain[found.end() :]
+    found = INTERVAL.fullmatch(plain)
+    if found and "\\infty" not in found["low"]:
+        return ("[" if plain[0] == "(" else "(") + plain[1:]
+    return plain[:-1] + (")" if plain[-1] == "]" else "]") if found and "\\infty" not in found["high"] else None
+
+
+def _other_list(plain: str, rng: random.Random) -> str | None:
+    """One of several answers left out, or one too many."""
+    items, braces = items_of(plain)
+    if not items:
+        return None
+    if rng.random() < 0.6:
+        items.remove(rng.choice(items))
+    else:
+        extra = _moved_number(rng.choice(items), rng)
+        items += [extra] if extra and extra not in items else []
+    return f"\\{{{', '.join(items)}\\}}" if braces else ", ".join(items)
+
+
+def _upside_down(plain: str, rng: random.Random) -> str | None:
+    found = LATEX_FRACTION.search(plain)
+    return plain[: found.start()] + f"\\frac{{{found[2]}}}{{{found[1]}}}" + plain[found.end() :] if found else None
+
+
+def _other_function(plain: str, rng: random.Random) -> str | None:
+    known = [name for name in _FUNCTIONS if name in plain]
+    if not known:
+        return None
+    name = rng.choice(known)
+    return plain.replace(name, _FUNCTIONS[name], 1)
+
+
+def _other_word(plain: str, rng: random.Random) -> str | None:
+    text = plain.replace(OPEN, "").replace(CLOSE, "").strip()
+    if found := _LETTER.fullmatch(text):
+        other = rng.choice([letter for letter in "ABCDE" if letter != found["letter"]])
+        return f"{found['before']}{other}{found['after']}"
+    family = next((family for family in FAMILIES if text.lower() in family), None)
+    if family:
+        other = rng.choice([word for word in family if word != text.lower()])
+        return other.capitalize() if text[0].isupper() else other
+    words = text.split()
+    if len(words) > 1 and not re.search(r"[\\\d=]", text):
+        first, second = sorted(rng.sample(range(len(words)), 2))
+        words[first], words[second] = words[second], words[first]
+        return " ".join(words)
+    return None
+
+
+OTHER: tuple[Way, ...] = (
+    *(_moved_number, _moved_number, _other_sign, _other_relation, _other_list, _upside_down, _other_function),
+    _other_word,
+)

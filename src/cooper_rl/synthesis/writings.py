@@ -1,0 +1,109 @@
+"""The same answer as another would write it, and answers that look like it but are not: text in, text out.
+
+What is trained on is checked first: `cooper annotate` keeps a pair of reference and answer only where the rule verifier
+agrees with what this module set out to write.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+
+from cooper_rl.synthesis.other_answer import OTHER
+from cooper_rl.synthesis.same_answer import MAX_OPERATIONS, SAME, Way
+from cooper_rl.verifiers import expressions
+from cooper_rl.verifiers.dress import CLOSE, OPEN, undress
+
+MAX_CHARACTERS = 160
+
+
+def rewritten(answer: str, rng: random.Random) -> str | None:
+    """The same answer in another writing; None where no other is found."""
+    return _written(answer, SAME, rng, required=False)
+
+
+def changed(answer: str, rng: random.Random) -> str | None:
+    """An answer that looks like this one and most often is another; None where nothing can be changed."""
+    return _written(answer, OTHER, rng, required=True)
+
+
+def rounded(answer: str, rng: random.Random) -> str | None:
+    """The decimal near a number that is none; None for anything else. As a reference it accepts the exact answer."""
+    plain = undress(answer)
+    expression = expressions.parsed(plain) if 0 < len(plain) <= MAX_CHARACTERS else None
+    if expression is None or expression.free_symbols or expression.count_ops() > MAX_OPERATIONS:
+        return None
+    value = expressions.value_at(expression, {})
+    digits = rng.choice((2, 2, 2, 3, 4))
+    if value is None or not value.is_real or not 0.05 < abs(value) < 10_000 or value == round(value, digits):
+        return None
+    return f"{float(value):.{digits}f}"
+
+
+def stated(answer: str, rng: random.Random) -> str:
+    """A completion that says nothing but this answer: bare or in a closing sentence."""
+    return answer if rng.random() < 0.6 else closing(answer, rng)
+
+
+def closing(answer: str, rng: random.Random) -> str:
+    """The last lines of a completion that gives this answer."""
+    plain = re.sub(r"(?<!\\)\$", "", answer)  # not the dollar of \$18
+    boxed = f"\\boxed{{{plain}}}"
+    return rng.choice(
+        (
+            *(answer, boxed, f"${boxed}$", f"**{answer}**", f"</think>\n\n{answer}"),
+            *(f"The answer is {answer}.", f"Final Answer: The final answer is ${boxed}$", f"**Answer:** {answer}"),
+            *(f"Therefore, the answer is **{answer}**.", f"So the correct answer is: \\[ {boxed} \\]"),
+            *(f"Thus, we get {answer}.", f"The final answer is: ${boxed}$. I hope it is correct.", f"#### {answer}"),
+            *(f"Hence the result is {boxed}.", f"**Final Answer**\n\\[ {boxed} \\]", f"Answer: {answer}"),
+        )
+    )
+
+
+def _written(answer: str, ways: Sequence[Way], rng: random.Random, *, required: bool) -> str | None:
+    plain = undress(answer)
+    if not 0 < len(plain) <= MAX_CHARACTERS:
+        return None
+    found = next((text for way in rng.sample(ways, len(ways)) if (text := way(plain, rng)) is not None), None)
+    if found is None and required:
+        return None
+    if found is not None and (required or rng.random() < 0.7):
+        plain = found
+    if required and rng.random() < 0.5:  # a wrong answer comes in other writings as often as a right one
+        plain = next((t for way in rng.sample(SAME, 3) if (t := way(plain, rng)) is not None), plain)
+    texts = [text for text in (_dressed(plain, rng) for _ in range(8)) if text != answer.strip()]
+    return texts[0] if texts else None
+
+
+def _dressed(plain: str, rng: random.Random) -> str:
+    """An undressed answer in one of the dresses of LaTeX and plain text."""
+    if re.fullmatch(r"[A-Za-z -]+", plain.strip(OPEN + CLOSE)):
+        word = plain.strip(OPEN + CLOSE)
+        return rng.choice((word, word.lower(), word.upper(), f"\\text{{{word}}}", f"**{word}**"))
+    latex = rng.random() < 0.8
+    text = plain.replace("\\frac", rng.choice(("\\frac", "\\dfrac")))
+    signs = {"<=": ("\\leq ", "\\le ", "\\leqslant "), ">=": ("\\geq ", "\\ge "), "!=": ("\\neq ", "\\ne ")}
+    signs |= {"°": ("^\\circ", "^{\\circ}"), "*": ("\\cdot ", "\\times ")}
+    unicode = {"<=": "≤", ">=": "≥", "!=": "≠", "\\pi": "π", "\\infty": "∞", "\\cup": "∪"}
+    for sign, writings in signs.items():
+        text = text.replace(sign, rng.choice(writings)) if latex else text
+    for sign, writing in unicode.items():
+        text = text if latex else text.replace(sign, writing)
+    if rng.random() < 0.5:
+        text = re.sub(r"\\sqrt\{(\d)\}", r"\\sqrt\1" if latex else r"√\1", text)
+    text = re.sub(
+        rf" ?{OPEN}([^{CLOSE}]*){CLOSE}",
+        lambda found: f"\\text{{ {found[1].strip()}}}" if latex else f" {found[1]}",
+        text,
+    )
+    if rng.random() < 0.5:
+        text = re.sub(r"(?<=[\w)}\]]) ?([-+=<>]) ?(?=[\w(\\{])", rng.choice((r"\1", r" \1 ")), text)
+    if latex and rng.random() < 0.3:
+        text = re.sub(r", ?", rng.choice((", ", ",\\ ", ",")), text)
+    if rng.random() < 0.3:
+        text = text.replace("{pmatrix}", "{bmatrix}")
+    if latex and rng.random() < 0.2 and re.fullmatch(r"[(\[][^()\[\]]*[)\]]", text):
+        text = f"\\left{text[:-1]}\\right{text[-1]}"
+    text = text.strip()
+    return f"${text}$" if latex and rng.random() < 0.3 else text

@@ -1,0 +1,187 @@
+"""The reward model's optimiser step on contrastive pairs; its state is safetensors and JSON, never a pickle."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import get_scheduler
+
+from cooper_rl.engines.trl.config import CooperConfig
+from cooper_rl.records import ContrastivePair, LabelledCompletion
+from cooper_rl.verifyrm import VerifyRM, sharding
+from cooper_rl.verifyrm.losses import bce_loss, contrastive_loss
+from cooper_rl.verifyrm.trainer import take_up
+
+FIGURES = ("loss", "margin", "pair_accuracy", "label_loss")
+
+
+class RewardModelUpdater:
+    """AdamW on float32 master weights: one step a generation batch on L = -log sigmoid(z_pos - z_neg).
+
+    Across ranks the gradient is the mean over all ranks' valid pairs, so 2 ranks give what 1 would; every rank takes
+    part in the reduction even if it has no pair. A sharded reward model's parts come with the same figures.
+    """
+
+    def __init__(self, reward_model: VerifyRM, config: CooperConfig, accelerator: Any) -> None:
+        self.reward_model = reward_model
+        self.config = config
+        self.accelerator = accelerator
+        self.sharded = sharding.is_sharded(reward_model.model)
+        self.parameters = [p for p in reward_model.model.parameters() if p.requires_grad]
+        assert all(p.dtype == torch.float32 for p in self.parameters), "master weights must be float32"
+        self.optimizer = torch.optim.AdamW(
+            self.parameters,
+            lr=config.reward_model_learning_rate,
+            betas=(config.reward_model_adam_beta1, config.reward_model_adam_beta2),
+            weight_decay=config.reward_model_weight_decay,
+        )
+        self.create_scheduler(max(1, config.max_steps))
+
+    def create_scheduler(self, num_training_steps: int) -> None:
+        """The learning rate's course over this number of the reward model's own steps."""
+        self.scheduler = get_scheduler(
+            self.config.reward_model_lr_scheduler_type,
+            self.optimizer,
+            num_warmup_steps=self.config.reward_model_warmup_steps,
+            num_training_steps=num_training_steps,
+        )
+
+    def step(self, pairs: Sequence[ContrastivePair], labelled: Sequence[LabelledCompletion] = ()) -> dict[str, float]:
+        """One update; without a valid pair on any rank nothing moves. Returns `reward_model/*` metrics.
+
+        The contrastive loss only sees differences of z: the threshold between right and wrong may drift, and an exploit
+        that scores 0.9 beside right answers at 0.99 is hardly pushed. The `labelled` triples, rehearsed and replayed,
+        and with `label_pairs` the pairs' own labels, add their binary cross-entropy. (Ours, not the paper's.)
+        """
+        sizes = torch.tensor([float(len(pairs)), float(len(labelled))], device=self.accelerator.device)
+        pair_count, labelled_count = self.accelerator.reduce(sizes, "sum").tolist()
+        if not pair_count:
+            return {}
+        metrics = dict.fromkeys(FIGURES, 0.0)
+        for some_pairs, some_labelled in self._passes(pairs, labelled):
+            loss, figures = self._loss(some_pairs, some_labelled, pair_count, labelled_count)
+            if self.sharded:  # its backward pass averages over the ranks
+                loss = loss * self.accelerator.num_processes
+            loss.backward()
+            metrics = {name: value + figures.get(name, 0.0) for name, value in metrics.items()}
+        if self.accelerator.num_processes > 1 and not self.sharded:
+            for parameter in self.parameters:
+                if parameter.grad is None:
+                    parameter.grad = torch.zeros_like(parameter)
+                parameter.grad = self.accelerator.reduce(parameter.grad, "sum")
+        norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.config.reward_model_max_grad_norm)
+        norm = sharding.whole(norm)
+        learning_rate = self.scheduler.get_last_lr()[0]
+        finite = bool(torch.isfinite(norm))  # the same on every rank: the gradients were added up
+        if finite:
+            self.optimizer.step()
+        self.scheduler.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        shares = torch.tensor(list(metrics.values()), device=self.accelerator.device)
+        logged = dict(zip(FIGURES, self.accelerator.reduce(shares, "sum").tolist(), strict=True))
+        logged |= {"skipped": float(not finite), "grad_norm": norm.item(), "learning_rate": learning_rate}
+        return {f"reward_model/{name}": value for name, value in logged.items()}
+
+    def _passes(
+        self, pairs: Sequence[ContrastivePair], labelled: Sequence[LabelledCompletion]
+    ) -> Iterator[tuple[Sequence[ContrastivePair], Sequence[LabelledCompletion]]]:
+        """This rank's part of the step in shares that go through the reward model together; gradients add up."""
+        size = self.config.reward_model_pairs_per_pass
+        count = max(-(-len(pairs) // size), -(-len(labelled) // (2 * size))) if size else int(bool(pairs or labelled))
+        if self.sharded:  # all ranks make as many
+            count = sharding.most(count, self.accelerator.device)
+        for index in range(count):
+            some = slice(index * len(pairs) // count, (index + 1) * len(pairs) // count)
+            others = slice(index * len(labelled) // count, (index + 1) * len(labelled) // count)
+            yield pairs[some], labelled[others]
+
+    def _loss(
+        self,
+        pairs: Sequence[ContrastivePair],
+        labelled: Sequence[LabelledCompletion],
+        pair_count: float,
+        labelled_count: float,
+    ) -> tuple[torch.Tensor, dict[str, float]]:
+        """The share of these in the loss and its figures, from one forward pass; dropout off, so that z is the score's
+        z. The counts are those of the whole step."""
+        triples = [(p.question, p.reference_answer, p.positive) for p in pairs]
+        triples += [(p.question, p.reference_answer, p.negative) for p in pairs]
+        triples += [(t.question, t.reference_answer, t.completion) for t in labelled]
+        self.reward_model.model.eval()
+        # a positive that several pairs share is scored once
+        place = {triple: index for index, triple in enumerate(dict.fromkeys(triples))}
+        distinct_logits = self.reward_model.logits(*([triple[field] for triple in place] for field in range(3)))
+        logits = distinct_logits.index_select(0, torch.tensor([place[t] for t in triples], dtype=torch.long))
+        positive_N, negative_N, labelled_B = logits.split([len(pairs), len(pairs), len(labelled)])
+        loss = logits.sum() * 0.0
+        metrics: dict[str, float] = {}
+        if pairs:
+            valid_N = torch.ones(len(pairs), dtype=torch.bool, device=logits.device)
+            contrastive, figures = contrastive_loss(positive_N, negative_N, valid_N)
+            weight = len(pairs) / pair_count
+            loss = loss + contrastive * weight
+            metrics = {name: value * weight for name, value in figures.items()}
+        labels = [float(t.correct) for t in labelled]
+        with_label_B = labelled_B
+        if self.config.label_pairs:
+            labels = [1.0] * len(pairs) + [0.0] * len(pairs) + labels
+            with_label_B = logits
+        if labels:
+            bce, figures = bce_loss(with_label_B, torch.tensor(labels, device=logits.device))
+            weight = len(labels) / (labelled_count + (2 * pair_count if self.config.label_pairs else 0))
+            loss = loss + bce * weight
+            metrics["label_loss"] = figures["loss"] * weight
+        return loss, metrics
+
+    def snapshot(self) -> dict[str, torch.Tensor]:
+        """A copy on the CPU of what an update changes: the trained weights and the optimiser's state."""
+        changing = {f"weight.{i}": p for i, p in enumerate(self.parameters)}
+        changing |= {f"state.{name}": value for name, value in self._optimizer_tensors().items()}
+        return {name: sharding.own_part(value).to("cpu", copy=True) for name, value in changing.items()}
+
+    def restore(self, snapshot: Mapping[str, torch.Tensor]) -> None:
+        """Weights and optimiser as they were; the learning rate's course goes on."""
+        for index, parameter in enumerate(self.parameters):
+            sharding.own_part(parameter).copy_(snapshot[f"weight.{index}"])
+        if len(snapshot) == len(self.parameters):  # it was taken before the first update
+            self.optimizer.state.clear()
+        for name, value in self._optimizer_tensors().items():
+            sharding.own_part(value).copy_(snapshot[f"state.{name}"])
+
+    def _optimizer_tensors(self) -> dict[str, torch.Tensor]:
+        return {
+            f"{index}.{name}": value
+            for index, parameter in enumerate(self.parameters)
+            for name, value in self.optimizer.state.get(parameter, {}).items()
+        }
+
+    def save(self, folder: Path) -> None:
+        """The reward model with the optimiser's and the scheduler's state in `folder`; all ranks must call it."""
+        main = self.accelerator.is_main_process
+        weights = sharding.gathered(self.reward_model.model.state_dict(), keep=main) if self.sharded else None
+        state = sharding.gathered(self._optimizer_tensors(), keep=main)
+        if not main:
+            return
+        self.reward_model.save_pretrained(folder, weights)
+        save_file(state, folder / "optimizer.safetensors")
+        (folder / "scheduler.json").write_text(json.dumps(self.scheduler.state_dict()))
+
+    def load(self, folder: Path) -> None:
+        """Restores what `save` wrote, into the model that is already there.
+
+        Raises:
+            BadInputError: the checkpoint is of another model.
+        """
+        self.reward_model.load_weights(folder)
+        state: dict[int, dict[str, torch.Tensor]] = {}
+        for key, value in load_file(folder / "optimizer.safetensors").items():
+            index, name = key.split(".")
+            state.setdefault(int(index), {})[name] = sharding.shared_like(value, self.parameters[int(index)])
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": state})
+        self.scheduler.load_state_dict(json.loads((folder / "scheduler.json").read_text()))
+        take_up(self.scheduler)
