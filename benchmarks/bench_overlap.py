@@ -40,9 +40,8 @@ def median_step(server: Server, steps: int, rows: Any, *, overlap: bool) -> floa
         reward_model = VerifyRM.from_pretrained(resolve_model("nano", "reward_model"))
         assistant = OpenAIServer(server.url, "wrong", concurrency=64)
         trainer = CooperTrainer(resolve_model("nano", "policy"), reward_model, config, rows, assistant=assistant)
-        assert trainer.rewrite
         if not overlap:
-            trainer.rewrite.thread = None
+            trainer.cooper.pairs.sources["assistant"].thread = None
         with trainer.verifier:
             return statistics.median(step_seconds(trainer))
 

@@ -19,8 +19,8 @@ from transformers import AutoModelForSequenceClassification, PrinterCallback, Tr
 from trl import GRPOConfig, GRPOTrainer
 
 from cooper_rl.domains import load_problems
+from cooper_rl.engines.parts import resolve_triples
 from cooper_rl.engines.trl.config import CooperConfig
-from cooper_rl.engines.trl.run import resolve_triples
 from cooper_rl.engines.trl.trainer import CooperTrainer, training_rows
 from cooper_rl.settings.recipe import TrainRecipe, load_recipe, resolve_model
 from cooper_rl.verifyrm import VerifyRM

@@ -15,6 +15,7 @@ from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTok
 
 from cooper_rl.devices import own_device
 from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.records import Scorable
 from cooper_rl.verifyrm import scoring, sharding
 from cooper_rl.verifyrm.template import TEMPLATE_VERSION, encode
 
@@ -173,6 +174,12 @@ class VerifyRM:
         logits_B = self.logits(questions, references, completions, batch_tokens=batch_tokens)
         self.model.train(training)
         return torch.sigmoid(logits_B / self.settings.temperature)
+
+    def score_records(self, records: Sequence[Scorable]) -> Tensor:
+        """`score`, of records."""
+        return self.score(
+            [r.question for r in records], [r.reference_answer for r in records], [r.completion for r in records]
+        )
 
     def save_pretrained(self, folder: str | Path, weights: Mapping[str, Tensor] | None = None) -> None:
         """Writes model.safetensors (keys `model.*`, `score.weight`), the tokenizer and the template's settings.

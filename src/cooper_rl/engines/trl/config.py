@@ -34,6 +34,9 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
 
     # Stage 1: the reward.
     arm: str = "cooper"
+    reward: str = "score"
+    cotrain: bool = True
+    monitors: list[str] = field(default_factory=list)
     reward_threshold: float | None = None  # 0.5 makes the reward discrete
     verifier: str = "math"
     verifier_workers: int = 2
@@ -81,6 +84,8 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         self.check()
+        pairs = {"rule": ("rule", False), "static": ("score", False), "cooper": ("score", True)}
+        self.reward, self.cotrain = pairs.get(self.arm, ("hybrid", False))
         if not torch.accelerator.is_available():
             self.use_cpu = True  # else torchrun on CPUs gives each process a world of its own
         super().__post_init__()
@@ -101,6 +106,10 @@ class CooperConfig(GRPOConfig):  # type: ignore[misc]
         """The policy's optimiser steps on one generation batch; the reward model takes one."""
         steps: int = (self.steps_per_generation or 1) * self.num_iterations
         return max(1, steps // max(1, int(self.gradient_accumulation_steps)))
+
+    @property
+    def needs_reward_model(self) -> bool:
+        return self.arm != "rule"
 
     @property
     def asks_assistant(self) -> bool:
