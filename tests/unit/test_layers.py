@@ -17,6 +17,7 @@ ALLOWED = {
     "records": set(),
     "console": set(),
     "jsonl": {"errors"},
+    "parts": {"errors"},
     "settings": {"errors"},
     "verifiers": {"records", "errors", "jsonl"},
     "generation": {"records", "errors", "devices"},
