@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple, Protocol
+
+THRESHOLD = 0.5  # a score above it is the reward model's yes
 
 
 class Verdict(StrEnum):
@@ -45,6 +47,35 @@ class Verification:
         """CORRECT or INCORRECT, after both sides were read."""
         verdict, reason = (Verdict.CORRECT, Reason.MATCH) if same else (Verdict.INCORRECT, Reason.MISMATCH)
         return cls(verdict, reason, parsed_reference, parsed_answer)
+
+    @property
+    def surely_wrong(self) -> bool:
+        """Whether it may be taught as wrong: INCORRECT, or UNPARSEABLE since there is no answer at all.
+
+        An answer that the rules cannot read may be right, and TIMEOUT and ERROR say nothing about the completion.
+        """
+        return (self.verdict, self.reason) == (Verdict.UNPARSEABLE, Reason.NO_ANSWER) or (
+            self.verdict is Verdict.INCORRECT
+        )
+
+
+class Scorable(Protocol):
+    """What a reward model scores: a completion, its question and the reference answer. Most records here are."""
+
+    @property
+    def question(self) -> str: ...
+    @property
+    def reference_answer(self) -> str: ...
+    @property
+    def completion(self) -> str: ...
+
+
+class Triple(NamedTuple):
+    """A `Scorable` and nothing else."""
+
+    question: str
+    reference_answer: str
+    completion: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ ALLOWED = {
     "devices": set(),
     "ranks": set(),
     "records": set(),
+    "confusion": set(),
     "console": set(),
     "jsonl": {"errors"},
     "parts": {"errors"},
@@ -23,12 +24,12 @@ ALLOWED = {
     "generation": {"records", "errors", "devices"},
     "domains": {"records", "errors", "settings", "jsonl", "verifiers", "generation"},
     "synthesis": {"records", "verifiers"},
-    "verifyrm": {"records", "errors", "devices", "settings", "jsonl", "synthesis", "engines"},
+    "verifyrm": {"records", "confusion", "errors", "devices", "settings", "jsonl", "synthesis", "engines"},
     "labelling": {"records", "errors", "settings", "jsonl", "domains", "verifiers", "generation", "synthesis"},
     "method": {"records", "errors", "jsonl", "verifiers", "generation", "synthesis", "verifyrm", "engines"},
     "evaluation": {
-        *("records", "errors", "settings", "jsonl", "domains", "verifiers", "generation", "synthesis", "verifyrm"),
-        *("labelling", "engines"),
+        *("records", "confusion", "errors", "settings", "jsonl", "domains", "verifiers", "generation", "synthesis"),
+        *("verifyrm", "labelling", "engines"),
     },
     "engines": {
         *("records", "errors", "settings", "jsonl", "domains", "verifiers", "generation", "verifyrm", "method"),
