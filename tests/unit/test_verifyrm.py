@@ -14,8 +14,7 @@ from transformers import (
 )
 
 from cooper_rl.devices import own_device
-from cooper_rl.domains.nano.world import nano_problems
-from cooper_rl.domains.nano.writer import write_demonstration
+from cooper_rl.domains.nano.worlds import NANO
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.records import LabelledCompletion, Triple
 from cooper_rl.settings.recipe import resolve_model
@@ -30,12 +29,8 @@ from cooper_rl.verifyrm.triples import read_triples, score_stream
 @pytest.fixture(scope="module")
 def triples():
     rng = random.Random(0)
-    problems = nano_problems("heldout", 12, 5)
-    rows = [
-        (p.question, p.reference_answer, write_demonstration(p, rng) * rng.randint(0, 2))
-        for p in problems
-        for _ in "12345"
-    ]
+    problems = NANO.problems("heldout", 12, 5)
+    rows = [(p.question, p.reference_answer, NANO.write(p, rng) * rng.randint(0, 2)) for p in problems for _ in "12345"]
     rng.shuffle(rows)
     return list(map(list, zip(*rows, strict=True)))
 
@@ -200,7 +195,7 @@ def test_refused_folders(tmp_path):
 def write_triples(path, count=80):
     rng = random.Random(1)
     rows = []
-    for problem in nano_problems("train", count, 3):
+    for problem in NANO.problems("train", count, 3):
         for right in (True, False):
             answer = problem.reference_answer if right else "99999"
             rows.append(
