@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 
-def find(group: str, name: str, known: Mapping[str, str]) -> Any:
+def find(group: str, name: str, known: Mapping[str, str], *, kind: str | None = None, others: str = "") -> Any:
     """The class, function or object that `name` stands for.
 
     A name is looked for in this order: among `known`, as `module:Name`, among the entry points of `group`. An installed
@@ -27,23 +27,24 @@ def find(group: str, name: str, known: Mapping[str, str]) -> Any:
     Args:
         group: the kind of part, as its entry-point group: `cooper_rl.domains`, `cooper_rl.negative_sources`, ...
         known: our own parts of this kind; the name of each with its import path `module:Name`.
+        kind: what a message calls the part; by default the group's last word: `domain`, `negative source`.
+        others: ends the message about an unknown name: what else may be given, where the caller knows more forms.
 
     Raises:
         BadInputError: no such name; two distributions offer it; or its module cannot be imported or lacks it.
     """
+    kind = kind or group.rpartition(".")[2].replace("_", " ").removesuffix("s")
     if name in known:
-        return load(group, name, known[name])
+        return load(kind, name, known[name])
     if ":" in name:
-        return load(group, name, name)
+        return load(kind, name, name)
     offered = [point for point in _entry_points(group) if point.name == name]
     if len(offered) > 1:
         paths = ", ".join(point.value for point in offered)
-        raise BadInputError(
-            f"{_kind(group)} {name!r}: several distributions offer it ({paths}); give one of these paths"
-        )
+        raise BadInputError(f"{kind} {name!r}: several distributions offer it ({paths}); give one of these paths")
     if not offered:
-        raise BadInputError(_unknown(group, name, names(group, known)))
-    return load(group, name, offered[0].value)
+        raise BadInputError(_unknown(kind, name, names(group, known)) + others)
+    return load(kind, name, offered[0].value)
 
 
 def names(group: str, known: Mapping[str, str]) -> list[str]:
@@ -51,14 +52,14 @@ def names(group: str, known: Mapping[str, str]) -> list[str]:
     return list(dict.fromkeys([*known, *sorted(point.name for point in _entry_points(group))]))
 
 
-def load(group: str, name: str, path: str) -> Any:
-    """The attribute of `path`, which reads `module:Name` or `module:Outer.Name`.
+def load(kind: str, name: str, path: str) -> Any:
+    """What the import path `module:Name`, or `module:Outer.Name`, leads to; `kind` and `name` are for messages.
 
     Raises:
         BadInputError: the path has another form, its module cannot be imported, or the attribute is not there.
     """
     module_name, _, attribute = path.partition(":")
-    what = f"{_kind(group)} {name!r}" if name == path else f"{_kind(group)} {name!r} ({path})"
+    what = f"{kind} {name!r}" if name == path else f"{kind} {name!r} ({path})"
     if not all(part.isidentifier() for part in [*module_name.split("."), *attribute.split(".")]):
         raise BadInputError(f"{what}: not an import path; write it as module:Name, for example my_package.parts:MyPart")
     try:
@@ -77,23 +78,15 @@ def load(group: str, name: str, path: str) -> Any:
 
 
 def _entry_points(group: str) -> list[EntryPoint]:
-    from importlib.metadata import (
-        entry_points,
-    )  # reads every installed distribution: only where no name of ours is meant
+    from importlib.metadata import entry_points  # reads all that is installed: only where no name of ours is meant
 
     return list(entry_points(group=group))
 
 
-def _kind(group: str) -> str:
-    """`cooper_rl.negative_sources` as it is called in a sentence: negative source."""
-    return group.rpartition(".")[2].replace("_", " ").removesuffix("s")
-
-
-def _unknown(group: str, name: str, known: list[str]) -> str:
+def _unknown(kind: str, name: str, known: list[str]) -> str:
     near = _nearest(name, known)
     listed = f"known are {', '.join(known)}" if known else "none is known by name"
-    kind = _kind(group)
-    return f"no {kind} {name!r}: {f'{near}; ' if near else ''}{listed}; give your own {kind} as module:Name"
+    return f"no {kind} {name!r}: {f'{near}; ' if near else ''}{listed}; give your own as module:Name"
 
 
 def _nearest(name: str, known: list[str]) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-THRESHOLD = 0.5  # a score above it calls a completion right
+THRESHOLD = 0.5  # a score above it is the reward model's yes
 
 
 class Verdict(StrEnum):
@@ -58,6 +58,25 @@ class Verification:
         """CORRECT or INCORRECT, after both sides were read."""
         verdict, reason = (Verdict.CORRECT, Reason.MATCH) if same else (Verdict.INCORRECT, Reason.MISMATCH)
         return cls(verdict, reason, parsed_reference, parsed_answer)
+
+
+class Scorable(Protocol):
+    """What a reward model scores: a completion, its question and the reference answer. Most records here are."""
+
+    @property
+    def question(self) -> str: ...
+    @property
+    def reference_answer(self) -> str: ...
+    @property
+    def completion(self) -> str: ...
+
+
+class Triple(NamedTuple):
+    """A `Scorable` and nothing else."""
+
+    question: str
+    reference_answer: str
+    completion: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,16 +197,3 @@ class Report:
     def having(self, metrics: Mapping[str, float], **changes: Any) -> Report:
         """This report with more metrics and other fields."""
         return replace(self, metrics={**self.metrics, **metrics}, **changes)
-
-
-class Scorable(Protocol):
-    """Anything with a question, its reference answer and a completion: what a reward model scores."""
-
-    @property
-    def question(self) -> str: ...
-
-    @property
-    def reference_answer(self) -> str: ...
-
-    @property
-    def completion(self) -> str: ...

@@ -1,6 +1,7 @@
 """The direction of imports, the size of modules, and what must not be in library code."""
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -15,20 +16,22 @@ ALLOWED = {
     "devices": set(),
     "ranks": set(),
     "records": set(),
+    "confusion": set(),
+    "packing": set(),
     "console": set(),
     "jsonl": {"errors"},
     "parts": {"errors"},
     "settings": {"errors"},
     "verifiers": {"records", "errors", "jsonl"},
     "generation": {"records", "errors", "devices"},
-    "domains": {"records", "errors", "settings", "jsonl", "verifiers", "generation"},
+    "domains": {"records", "errors", "parts", "packing", "settings", "jsonl", "verifiers", "generation"},
     "synthesis": {"records", "verifiers"},
-    "verifyrm": {"records", "errors", "devices", "settings", "jsonl", "synthesis", "engines"},
+    "verifyrm": {"records", "confusion", "errors", "devices", "settings", "jsonl", "synthesis", "engines"},
     "labelling": {"records", "errors", "settings", "jsonl", "domains", "verifiers", "generation", "synthesis"},
     "method": {"records", "errors", "jsonl", "verifiers", "generation", "synthesis", "verifyrm", "engines"},
     "evaluation": {
-        *("records", "errors", "settings", "jsonl", "domains", "verifiers", "generation", "synthesis", "verifyrm"),
-        *("labelling", "engines"),
+        *("records", "confusion", "errors", "settings", "jsonl", "domains", "verifiers", "generation", "synthesis"),
+        *("verifyrm", "labelling", "engines"),
     },
     "engines": {
         *("records", "errors", "settings", "jsonl", "domains", "verifiers", "generation", "verifyrm", "method"),
@@ -67,6 +70,48 @@ def imported_parts(source: str) -> set[str]:
 def test_imports_go_one_way(path):
     part = part_of(path)
     assert imported_parts(path.read_text()) - {part} <= ALLOWED[part]
+
+
+def imported_modules(source: str) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return found
+
+
+def test_the_product_imports_no_demonstration():
+    nano = "cooper_rl.domains.nano"
+    product = [path for path in MODULES if PACKAGE / "domains" / "nano" not in path.parents]
+    assert {path: imported_modules(path.read_text()) for path in product if nano in path.read_text()}.keys() == {
+        PACKAGE / "domains" / "problems.py"  # which knows the worlds by their import paths
+    }
+    for path in product:
+        assert not [name for name in imported_modules(path.read_text()) if f"{name}.".startswith(f"{nano}.")], path
+    assert nano in imported_modules("from cooper_rl.domains import nano")
+
+
+NANO_FREE = """
+import sys
+from typer.testing import CliRunner
+import cooper_rl
+from cooper_rl.cli import app
+for arguments, given in {arguments!r}:
+    done = CliRunner().invoke(app, arguments, input=given)
+    assert done.exit_code == 0, done.output
+    loaded = [name for name in sys.modules if name.startswith(("cooper_rl.domains.nano", "reasoning_gym"))]
+    assert not loaded, (arguments, loaded)
+"""
+
+
+def test_nano_is_not_imported_by_who_does_not_run_it():
+    verified = json.dumps({"reference": "1/2", "completion": "It is 0.5."}) + "\n"
+    scored = json.dumps({"question": "1 + 1?", "reference": "2", "completion": "It is 2."}) + "\n"
+    arguments = [(["--help"], None), (["verify"], verified), (["score", "--model", "nano"], scored)]
+    done = subprocess.run([sys.executable, "-c", NANO_FREE.format(arguments=arguments)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_check_sees_an_upward_import():

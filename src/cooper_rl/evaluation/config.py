@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from cooper_rl.domains import find_domain
 from cooper_rl.errors import BadInputError
 from cooper_rl.labelling.config import BENCHMARKS, AskingConfig
 from cooper_rl.settings.recipe import as_list
@@ -43,7 +44,9 @@ class EvalConfig(AskingConfig):
                 raise BadInputError(f"eval: {name} must be at least 1")
 
     def verifier_of(self, benchmark: str) -> str:
-        """Who judges this benchmark's completions."""
-        if self.verifier:
-            return self.verifier
-        return "choice" if benchmark == "aqua" else benchmark if benchmark.startswith("reasoning_gym:") else "math"
+        """Who judges this benchmark's completions: the verifier that is set, or the one that fits the data set.
+
+        Raises:
+            BadInputError: there is no such data set.
+        """
+        return self.verifier or find_domain(benchmark).verifier

@@ -17,7 +17,7 @@ from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.evaluate import evaluate
 
 TOKENS_AT_ONCE = 16384  # new tokens of a batch, where the training's own generation batch is not larger
-Truth = Callable[[Problem, str], bool]
+Truth = Callable[[Problem, str], bool | None]  # None: not known, and not counted as right
 
 
 class HeldOut:

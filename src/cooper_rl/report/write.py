@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from cooper_rl.jsonl import whole_records, write_atomically
+from cooper_rl.records import THRESHOLD
 from cooper_rl.report.curves import figure, trajectories
 from cooper_rl.report.page import (
     CELLS,
@@ -59,7 +60,7 @@ def write_report(folders: Sequence[Path], out: Path) -> Path:
         reward_against_truth(runs, arms),
         "</div>",
         "<h2>The reward model against the rule</h2>",
-        "<p class=\"muted\">Shares of each step's rollouts, the reward model's view at a score of 0.5.</p>",
+        f"<p class=\"muted\">Shares of each step's rollouts, the reward model's view at a score of {THRESHOLD:g}.</p>",
         legend([CELLS[cell] for cell in CELLS], {CELLS[cell]: colour for cell, colour in CELL_COLOURS.items()}),
         '<div class="grid">',
         *(cells_over_time(run) for run in firsts if run.scored),

@@ -15,7 +15,7 @@ from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTok
 
 from cooper_rl.devices import own_device
 from cooper_rl.errors import BadInputError, MissingFileError
-from cooper_rl.records import Scorable
+from cooper_rl.records import Scorable, Triple
 from cooper_rl.verifyrm import scoring, sharding
 from cooper_rl.verifyrm.template import TEMPLATE_VERSION, encode
 
@@ -115,18 +115,32 @@ class VerifyRM:
         if self.adapters is not None:
             self.model, self.adapters = self.adapters.merge_and_unload(), None
 
-    def encode(
-        self, questions: Sequence[str], references: Sequence[str], completions: Sequence[str]
-    ) -> list[list[int]]:
-        """Token ids of each triple, by the one template and truncation."""
+    def encode(self, records: Sequence[Scorable]) -> list[list[int]]:
+        """Token ids of each record, by the one template and truncation."""
         return encode(
             self.tokenizer,
-            questions,
-            references,
-            completions,
+            records,
             max_tokens=self.settings.max_tokens,
             with_reference=self.settings.with_reference,
         )
+
+    def logits_of(self, records: Sequence[Scorable], *, batch_tokens: int | None = None) -> Tensor:
+        """Logits with their gradient, shape (B,), float32 on the CPU.
+
+        Completions of one question share its prefix, which is computed once. Of a sharded model every rank must ask at
+        the same time.
+
+        Args:
+            batch_tokens: padded tokens of a forward pass; by default 768 on a CPU, where small passes pad less and stay
+                in the cache, and 16,384 elsewhere.
+        """
+        device = next(self.model.parameters()).device.type
+        if batch_tokens is None:
+            batch_tokens = 768 if device == "cpu" else 16384
+        ids_B_T = self.encode(records)
+        with torch.autocast(device, dtype=self.autocast, enabled=self.autocast is not None):
+            score_ids = sharding.score_ids if sharding.is_sharded(self.model) else scoring.score_ids
+            return score_ids(self.model, ids_B_T, batch_tokens=batch_tokens)
 
     def logits(
         self,
@@ -136,21 +150,22 @@ class VerifyRM:
         *,
         batch_tokens: int | None = None,
     ) -> Tensor:
-        """Logits with their gradient, shape (B,), float32 on the CPU.
-
-        Completions of one question share its prefix, which is computed once. `batch_tokens`: padded tokens of a forward
-        pass; by default 768 on a CPU, where small passes pad less and stay in the cache, and 16,384 elsewhere. Of a
-        sharded model every rank must ask at the same time.
-        """
-        device = next(self.model.parameters()).device.type
-        if batch_tokens is None:
-            batch_tokens = 768 if device == "cpu" else 16384
-        ids_B_T = self.encode(questions, references, completions)
-        with torch.autocast(device, dtype=self.autocast, enabled=self.autocast is not None):
-            score_ids = sharding.score_ids if sharding.is_sharded(self.model) else scoring.score_ids
-            return score_ids(self.model, ids_B_T, batch_tokens=batch_tokens)
+        """`logits_of`, from columns of one length."""
+        return self.logits_of(_rows(questions, references, completions), batch_tokens=batch_tokens)
 
     @torch.no_grad()  # type: ignore[untyped-decorator] # not inference_mode, in which a sharded one cannot gather
+    def score_records(self, records: Sequence[Scorable], *, batch_tokens: int | None = None) -> Tensor:
+        """Probabilities that the completions are right, shape (B,), float32 on the CPU.
+
+        Args:
+            batch_tokens: padded tokens of a forward pass, as in `logits_of`.
+        """
+        training = self.model.training
+        self.model.eval()
+        logits_B = self.logits_of(records, batch_tokens=batch_tokens)
+        self.model.train(training)
+        return torch.sigmoid(logits_B / self.settings.temperature)
+
     def score(
         self,
         questions: Sequence[str],
@@ -159,27 +174,12 @@ class VerifyRM:
         *,
         batch_tokens: int | None = None,
     ) -> Tensor:
-        """Probabilities that the completions are right, shape (B,), float32 on the CPU.
+        """`score_records`, from columns: probabilities that the completions are right, shape (B,).
 
         Raises:
             ValueError: the three differ in length.
         """
-        if not len(questions) == len(references) == len(completions):
-            raise ValueError(
-                f"score needs as many references and completions as questions, got "
-                f"{len(questions)}, {len(references)}, {len(completions)}"
-            )
-        training = self.model.training
-        self.model.eval()
-        logits_B = self.logits(questions, references, completions, batch_tokens=batch_tokens)
-        self.model.train(training)
-        return torch.sigmoid(logits_B / self.settings.temperature)
-
-    def score_records(self, records: Sequence[Scorable]) -> Tensor:
-        """`score`, of records."""
-        return self.score(
-            [r.question for r in records], [r.reference_answer for r in records], [r.completion for r in records]
-        )
+        return self.score_records(_rows(questions, references, completions), batch_tokens=batch_tokens)
 
     def save_pretrained(self, folder: str | Path, weights: Mapping[str, Tensor] | None = None) -> None:
         """Writes model.safetensors (keys `model.*`, `score.weight`), the tokenizer and the template's settings.
@@ -231,6 +231,13 @@ def adapter_settings(task_type: str, rank: int, alpha: int = 0) -> Any:
     except ImportError as error:
         raise BadInputError("low-rank adapters need peft: pip install 'cooper-rl[peft]'") from error
     return LoraConfig(task_type=task_type, r=rank, lora_alpha=alpha or 2 * rank, target_modules="all-linear")
+
+
+def _rows(questions: Sequence[str], references: Sequence[str], completions: Sequence[str]) -> list[Triple]:
+    lengths = len(questions), len(references), len(completions)
+    if len(set(lengths)) > 1:
+        raise ValueError(f"as many references and completions as questions are needed, got {lengths}")
+    return [Triple(*fields) for fields in zip(questions, references, completions, strict=True)]
 
 
 def _settings(path: str | Path) -> VerifyRMSettings:
