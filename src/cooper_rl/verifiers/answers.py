@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from cooper_rl.verifiers.dates import WEEKDAYS
 from cooper_rl.verifiers.dress import BOLD_EDGE, undress
@@ -12,6 +13,7 @@ from cooper_rl.verifiers.numbers import NUMBER_WORDS, number
 
 MAX_BARE = 300
 MAX_BOXES = 64  # the last ones
+RECENT = 4  # readings that are kept: the worker asks again for what its verifier has read
 
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
 _CONCLUSION = re.compile(  # before a bare answer that is one
@@ -77,6 +79,7 @@ class Reading:
     corrected: bool = False
 
 
+@lru_cache(maxsize=RECENT)
 def read(completion: str) -> Reading:
     """Finds the answer that a completion states.
 
@@ -171,6 +174,7 @@ def last_figure(completion: str) -> str | None:
     return _figures(lines[-1])[-1]
 
 
+@lru_cache(maxsize=RECENT)
 def hedged(reading: Reading) -> bool:
     """Whether a completion offers several answers that differ as text or number."""
     boxes = set(reading.boxes)
