@@ -16,8 +16,8 @@ import pytest
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers import RuleVerifier, pool
-from cooper_rl.verifiers.plain import explain_gsm8k_flexible, explain_gsm8k_strict
 from cooper_rl.verifiers.stream import verify_stream
+from cooper_rl.verifiers.text import explain_gsm8k_flexible, explain_gsm8k_strict
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ from cooper_rl.records import LabelledCompletion, Problem, Verdict
 from cooper_rl.settings.recipe import resolve_model
 from cooper_rl.synthesis.probes import probe_triples
 from cooper_rl.verifiers import RuleVerifier
-from cooper_rl.verifiers.answers import is_solution
-from cooper_rl.verifiers.forms import form_of
+from cooper_rl.verifiers.math.forms import form_of
+from cooper_rl.verifiers.math.stated import is_solution
 
 Judge = Callable[[Sequence[LabelledCompletion]], Floats]
 WITH_INTERVAL = ("accuracy", "balanced_accuracy", "f1", "auroc")

@@ -12,7 +12,7 @@ from statistics import NormalDist, fmean, variance
 
 from cooper_rl.method.pairs import accepts_negative
 from cooper_rl.records import Reason, Rollout, Verdict
-from cooper_rl.verifiers.answers import hedged, read
+from cooper_rl.verifiers.math.stated import hedged, read
 
 Z_95 = NormalDist().inv_cdf(0.975)
 THRESHOLD = 0.5  # of the score: what the reward model calls right

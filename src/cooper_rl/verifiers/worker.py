@@ -18,8 +18,8 @@ from dataclasses import replace
 from typing import Any, BinaryIO
 
 from cooper_rl.records import Reason, Verdict, Verification
-from cooper_rl.verifiers.answers import hedged, read
 from cooper_rl.verifiers.kinds import Explain, load
+from cooper_rl.verifiers.math.stated import hedged, read
 
 HEADER = struct.Struct("<I")
 

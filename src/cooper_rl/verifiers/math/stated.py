@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from cooper_rl.verifiers.dates import WEEKDAYS
-from cooper_rl.verifiers.dress import BOLD_EDGE, undress
-from cooper_rl.verifiers.numbers import NUMBER_WORDS, number
+from cooper_rl.verifiers.math.date import WEEKDAYS
+from cooper_rl.verifiers.math.markup import BOLD_EDGE, strip_markup
+from cooper_rl.verifiers.math.number import NUMBER_WORDS, number
 
 MAX_BARE = 300
 MAX_BOXES = 64  # the last ones
@@ -200,5 +200,5 @@ def _figures(text: str) -> list[str]:
 
 
 def _value(text: str) -> Fraction | None:
-    found = number(undress(text))
+    found = number(strip_markup(text))
     return found.value if found else None

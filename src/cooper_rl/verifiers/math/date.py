@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from cooper_rl.verifiers.dress import plain_words
+from cooper_rl.verifiers.math.markup import without_marks
 
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 MONTHS = (
@@ -47,7 +47,7 @@ class Date:
 
 def date(text: str) -> Date | None:
     """The date that the whole of an undressed text is, or None; a weekday or a month alone is a word."""
-    plain = plain_words(text)
+    plain = without_marks(text)
     for pattern in _PATTERNS:
         found = pattern.fullmatch(plain)
         if not found:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from cooper_rl.verifiers.dress import CLOSE, OPEN, plain_words
+from cooper_rl.verifiers.math.markup import CLOSE, OPEN, without_marks
 
 MAX_DIGITS = 400
 MAX_LABEL = 5  # words after a number that are a unit or a label, not a sentence
@@ -102,7 +102,7 @@ def number(text: str) -> Number | None:
         nines = Fraction(int(period), 10 ** len(digits) * (10 ** len(period) - 1))
         value = Fraction(f"{whole or 0}.{digits or 0}") + nines
         return Number(-value if sign else value)
-    based = _BASED.fullmatch(plain_words(text))
+    based = _BASED.fullmatch(without_marks(text))
     if based:
         return _based(**based.groupdict(""))
     sign = _SIGN.match(text)
@@ -164,7 +164,7 @@ def _fraction(text: str) -> Fraction:
 
 
 def _without_half_day(body: str) -> tuple[str, str]:
-    plain = plain_words(body)
+    plain = without_marks(body)
     found = _HALF_DAY.search(plain)
     if not found or found.end() != len(plain):
         return body, ""
@@ -174,17 +174,17 @@ def _without_half_day(body: str) -> tuple[str, str]:
 def _without_unit(body: str) -> tuple[str, str, int]:
     """(numeral, known unit or "", magnitude): "7 stuffed goats", "5.4 square units", "2 million", "15th day"."""
     body = re.sub(r"(?<=\d)(?:st|nd|rd|th)\b", "", body)
-    if re.search(r"\d ?° ?[CF]$", plain_words(body)):  # a temperature, not an angle
-        return plain_words(body).rstrip("CF ").rstrip("° "), "", 1
+    if re.search(r"\d ?° ?[CF]$", without_marks(body)):  # a temperature, not an angle
+        return without_marks(body).rstrip("CF ").rstrip("° "), "", 1
     marked = _MARKED.fullmatch(body)
     if marked:
-        rest = plain_words(marked.group("units"))
+        rest = without_marks(marked.group("units"))
         return (
             (body, "", 1)
             if _NO_UNIT.search(rest) or len(rest.split()) > MAX_LABEL
             else _with_magnitude(marked.group("numeral"), rest)
         )
-    words, _, last = plain_words(body).rpartition(" ")
+    words, _, last = without_marks(body).rpartition(" ")
     if known_unit(last) and not re.search(r"\d", words):
         return words, known_unit(last), 1  # forty-two percent
     power = _POWER.fullmatch(body)
@@ -193,7 +193,7 @@ def _without_unit(body: str) -> tuple[str, str, int]:
     found = _LABELLED.fullmatch(body)
     if not found or _NO_UNIT.search(found.group("unit")):
         return body, "", 1
-    numeral, gap, rest = found.group("numeral"), found.group("gap"), plain_words(found.group("unit"))
+    numeral, gap, rest = found.group("numeral"), found.group("gap"), without_marks(found.group("unit"))
     if gap == "-":
         return (numeral, "", 1) if len(rest) > 2 else (body, "", 1)  # 14-year-old, not 5-x
     short = rest.lower() in _UNITS or rest.lower() in _SHORT
@@ -227,7 +227,7 @@ def same_unit(a: Number, b: Number) -> tuple[Fraction, Fraction] | None:
 
 def _in_words(body: str) -> tuple[Fraction, int | None] | None:
     """A number in English words: "minus two point five", "one and a half", "three-quarters", "two (2)"."""
-    text = plain_words(body).lower().replace("-", " ")
+    text = without_marks(body).lower().replace("-", " ")
     repeated = re.fullmatch(r"(?P<words>[a-z ]+) \( ?(?P<numeral>[\d.,/]+) ?\)", text)
     if repeated:
         found, numeral = _in_words(repeated.group("words")), _numeral(repeated.group("numeral"))

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from cooper_rl.verifiers import estimate, expressions
-from cooper_rl.verifiers.dates import Date, date_of_word, equal_dates
-from cooper_rl.verifiers.forms import (
+from cooper_rl.verifiers.math import algebra, estimate
+from cooper_rl.verifiers.math.date import Date, date_of_word, equal_dates
+from cooper_rl.verifiers.math.forms import (
     Expression,
     Form,
     Group,
@@ -23,7 +23,7 @@ from cooper_rl.verifiers.forms import (
     Words,
     as_intervals,
 )
-from cooper_rl.verifiers.numbers import Number, same_unit
+from cooper_rl.verifiers.math.number import Number, same_unit
 
 _DECISIONS = {"true": "yes", "false": "no"}  # of a statement that is asked about
 _VALUES_IN_WORDS = {"none", "nothing", "undefined", "infinite", "infinity", "infinitely", "all", "any", "empty", "half"}
@@ -104,7 +104,7 @@ def _equal_relations(reference: Relation | None, answer: Relation | None) -> boo
     if any(side is None for side in sides):
         return None
     left, right, other_left, other_right = sides
-    return expressions.proportional(left - right, other_left - other_right)
+    return algebra.proportional(left - right, other_left - other_right)
 
 
 def equal_numbers(reference: Number, answer: Number) -> bool:
@@ -175,7 +175,7 @@ def rounds_to(reference: Number, answer: Number) -> bool:
 def _equal_expressions(reference: Number | Expression, answer: Number | Expression) -> bool | None:
     if _text(reference) and _text(reference) == _text(answer):
         return True
-    if isinstance(reference, Number) and reference.decimals is None and expressions.is_unfinished(_text(answer)):
+    if isinstance(reference, Number) and reference.decimals is None and algebra.is_unfinished(_text(answer)):
         return None
     if _surely_different(reference, answer):
         return False
@@ -184,9 +184,9 @@ def _equal_expressions(reference: Number | Expression, answer: Number | Expressi
         return None
     old, new = _arguments(answer), _arguments(reference)
     if len(old) == len(new):
-        b = expressions.renamed(b, old, new)
+        b = algebra.renamed(b, old, new)
     if isinstance(reference, Number) and reference.decimals is not None:
-        value = expressions.value_at(b, {})
+        value = algebra.value_at(b, {})
         if value is None:
             return False if b.free_symbols else None
         if not value.is_real:
@@ -194,9 +194,9 @@ def _equal_expressions(reference: Number | Expression, answer: Number | Expressi
         exact = Number(Fraction(str(value)).limit_denominator(10**30))
         return rounds_to(reference, exact)
     if a.free_symbols != b.free_symbols:
-        a, b = expressions.lower_case(a), expressions.lower_case(b)
-        b = expressions.same_family(a, b)
-    return expressions.equal_values(a, b)
+        a, b = algebra.lower_case(a), algebra.lower_case(b)
+        b = algebra.same_family(a, b)
+    return algebra.equal_values(a, b)
 
 
 def _surely_different(reference: Number | Expression, answer: Number | Expression) -> bool:
@@ -228,9 +228,9 @@ def _arguments(form: Form) -> tuple[str, ...]:
 def _sympy(form: Number | Expression) -> Any:
     """A sympy expression, or None."""
     if isinstance(form, Expression):
-        return expressions.parsed(form.text)
-    value = expressions.sympy.Rational(form.value.numerator, form.value.denominator)
-    return value * expressions.sympy.pi / 180 if form.degrees else value
+        return algebra.parsed(form.text)
+    value = algebra.sympy.Rational(form.value.numerator, form.value.denominator)
+    return value * algebra.sympy.pi / 180 if form.degrees else value
 
 
 def is_within(form: Form, other: Form) -> bool:

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from cooper_rl.verifiers.dates import ABBREVIATED, MONTHS, WEEKDAYS, Date, date
-from cooper_rl.verifiers.dress import (
+from cooper_rl.verifiers.math.date import ABBREVIATED, MONTHS, WEEKDAYS, Date, date
+from cooper_rl.verifiers.math.markup import (
     CHOICE_LABEL,
     CLOSE,
     OPEN,
     balanced,
-    compact,
-    plain_words,
     split_top,
-    undress,
+    strip_markup,
+    without_marks,
+    without_spaces,
 )
-from cooper_rl.verifiers.numbers import MAX_LABEL, Number, number
+from cooper_rl.verifiers.math.number import MAX_LABEL, Number, number
 
 MAX_ITEMS = 64
 
@@ -125,7 +125,7 @@ _SEPARATOR = rf"[,;]| and |{OPEN}[^{CLOSE}]*?\b(?:and|or) ?{CLOSE}|{OPEN} ?,? ?{
 @lru_cache(maxsize=8192)
 def form_of(text: str) -> Form | None:
     """The form of an answer in any dress; None if it has none that is known here."""
-    plain = _without_integer(undress(text))
+    plain = _without_integer(strip_markup(text))
     return _form(plain, depth=0) if plain else None
 
 
@@ -297,9 +297,9 @@ def _group(kind: str, body: str, depth: int) -> Group | None:
             return None
         items.append(item)
         if "=" in part or label:
-            names.append(plain_words(part.partition("=" if "=" in part else ":")[0]))
+            names.append(without_marks(part.partition("=" if "=" in part else ":")[0]))
         elif counted := _COUNTED.fullmatch(part):
-            names.append(plain_words(counted["thing"]).lower())
+            names.append(without_marks(counted["thing"]).lower())
     return Group(kind, tuple(items), tuple(names) if all(names) and len(names) == len(items) else ())
 
 
@@ -348,7 +348,7 @@ def as_intervals(form: Form | None) -> Intervals | None:
 
 
 def _word(text: str, depth: int) -> Form | None:
-    words = plain_words(text)
+    words = without_marks(text)
     choice = _CHOICE.fullmatch(words)
     if choice:
         return Words(choice.group("letter").lower())
@@ -359,7 +359,7 @@ def _word(text: str, depth: int) -> Form | None:
 
 
 def _words(text: str) -> Words | None:
-    words = _LEAD.sub("", plain_words(text))
+    words = _LEAD.sub("", without_marks(text))
     words = ABBREVIATED.get(words, words).lower()
     return Words(re.sub(r"[^\w\s]", "", words).strip()) if re.search(r"[a-z]", words) else None
 
@@ -373,7 +373,9 @@ def _looks_mathematical(text: str) -> bool:
         r"[A-Za-z]{4,}|[a-z]{2,} [a-z]{2,}", re.sub(r"sqrt|sinh?|cosh?|tanh?|arc\w+|log|ln|exp|min|max", " ", outside)
     ):
         return False
-    return bool(re.search(r"[\d+*/^=<>!\\-]|^[A-Za-z]$", text)) or bool(re.fullmatch(r"[A-Za-z]{1,3}", compact(text)))
+    return bool(re.search(r"[\d+*/^=<>!\\-]|^[A-Za-z]$", text)) or bool(
+        re.fullmatch(r"[A-Za-z]{1,3}", without_spaces(text))
+    )
 
 
 def _without_label(text: str) -> str:
