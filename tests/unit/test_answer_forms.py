@@ -9,16 +9,18 @@ from hypothesis import strategies as st
 
 from cooper_rl.records import Verdict
 from cooper_rl.verifiers.math import algebra, estimate
-from cooper_rl.verifiers.math.equality import equal
-from cooper_rl.verifiers.math.forms import form_of
+from cooper_rl.verifiers.math.form import Comparison, compare
 from cooper_rl.verifiers.math.number import number
+from cooper_rl.verifiers.math.reader import form_of
 from cooper_rl.verifiers.math.stated import read
 from cooper_rl.verifiers.math.verifier import explain
+
+SAME = {Comparison.EQUAL: True, Comparison.DIFFERENT: False, Comparison.NOT_KNOWN: None}
 
 
 def same(reference: str, answer: str) -> bool | None:
     gold, form = form_of(reference), form_of(answer)
-    return equal(gold, form) if gold is not None and form is not None else None
+    return SAME[compare(gold, form)] if gold is not None and form is not None else None
 
 
 EQUAL = [

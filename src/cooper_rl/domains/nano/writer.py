@@ -13,7 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from cooper_rl.records import Problem
-from cooper_rl.verifiers.math.number import ONES, TENS
+from cooper_rl.verifiers.math.numerals import ONES, TENS
 
 WAYS = {"steps": 0.30, "last_step": 0.20, "direct": 0.30, "hedged": 0.20}
 FORMS = {

@@ -137,3 +137,10 @@ def balanced(text: str) -> bool:
         if depth < 0:
             return False
     return depth == 0
+
+
+def bracketed_parts(text: str) -> list[str]:
+    """What stands between commas and semicolons in a text that is one pair of brackets, round or square; else none."""
+    if text[0] not in "([" or text[-1] not in ")]" or not balanced(text[1:-1]):
+        return []
+    return split_top(text[1:-1], "[,;]")

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from cooper_rl.verifiers.math.date import WEEKDAYS
+from cooper_rl.verifiers.math.day_names import WEEKDAYS
 from cooper_rl.verifiers.math.markup import BOLD_EDGE, strip_markup
-from cooper_rl.verifiers.math.number import NUMBER_WORDS, number
+from cooper_rl.verifiers.math.number import number
+from cooper_rl.verifiers.math.numerals import NUMBER_WORDS
 
 MAX_BARE = 300
 MAX_BOXES = 64  # the last ones
