@@ -35,29 +35,32 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """A verdict with its grounds, as `cooper verify --explain` prints it."""
+    """A verdict with its grounds, as `cooper verify --explain` prints it.
+
+    `several_answers`: the completion offers several answers that differ. A worker process fills it in, whatever the
+    verifier; False where there is no verdict (TIMEOUT, ERROR).
+    """
 
     verdict: Verdict
     reason: Reason
     parsed_reference: str | None = None
     parsed_answer: str | None = None
-    several_answers: bool = False  # the completion states several answers that do not agree
-
-    @property
-    def surely_wrong(self) -> bool:
-        """Whether the completion may be taught as wrong: INCORRECT, or without any answer.
-
-        TIMEOUT and ERROR never are, nor is an answer in a form that the rules cannot read: it may be right.
-        """
-        return self.verdict is Verdict.INCORRECT or (
-            self.verdict is Verdict.UNPARSEABLE and self.reason is Reason.NO_ANSWER
-        )
+    several_answers: bool = False
 
     @classmethod
     def compared(cls, same: bool, parsed_reference: str, parsed_answer: str) -> Verification:
         """CORRECT or INCORRECT, after both sides were read."""
         verdict, reason = (Verdict.CORRECT, Reason.MATCH) if same else (Verdict.INCORRECT, Reason.MISMATCH)
         return cls(verdict, reason, parsed_reference, parsed_answer)
+
+    @property
+    def surely_wrong(self) -> bool:
+        """Whether stage 2 may teach the completion as wrong: INCORRECT, or nothing that could be an answer.
+
+        An answer that the rules cannot read is not among them, since it may be right.
+        """
+        no_answer = self.verdict is Verdict.UNPARSEABLE and self.reason is Reason.NO_ANSWER
+        return no_answer or self.verdict is Verdict.INCORRECT
 
 
 class Scorable(Protocol):

@@ -10,7 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from cooper_rl.domains.nano.world import HEDGE
-from cooper_rl.verifiers.numbers import ONES, TENS
+from cooper_rl.verifiers.math.numerals import ONES, TENS
 
 _WORD_OF = {value: word for word, value in (ONES | TENS).items()}
 

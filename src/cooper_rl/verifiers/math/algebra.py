@@ -14,7 +14,7 @@ from typing import Any
 import sympy
 from latex2sympy2_extended import latex2sympy
 
-from cooper_rl.verifiers.dress import CLOSE, OPEN
+from cooper_rl.verifiers.math.markup import CLOSE, OPEN
 
 DIGITS = 40
 MAX_OPERATIONS = 600

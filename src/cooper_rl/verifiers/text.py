@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any
 
 from cooper_rl.records import Reason, Verdict, Verification
-from cooper_rl.verifiers.answers import has_answer, read
-from cooper_rl.verifiers.dress import CHOICE_LABEL, plain_words, undress
+from cooper_rl.verifiers.math.markup import CHOICE_LABEL, strip_markup, without_marks
+from cooper_rl.verifiers.math.stated import has_answer, read
 
 _LETTER = re.compile(rf"{CHOICE_LABEL}\(?([A-J])\)?(?=$|[\s.:,)])(?!\W*(?:or|and|[,/&])\W*[A-HJ]\b)")
 
@@ -21,7 +21,7 @@ def explain_exact(reference: str, completion: str) -> Verification:
     text = read(completion).stated
     if text is None:
         return _unread(reference, completion)
-    gold, answer = (plain_words(undress(side)).casefold() for side in (reference, text))
+    gold, answer = (without_marks(strip_markup(side)).casefold() for side in (reference, text))
     return Verification.compared(gold == answer, gold, answer)
 
 
@@ -66,7 +66,7 @@ def explain_choice(reference: str, completion: str) -> Verification:
 
 def letter(text: str) -> str | None:
     """The option that a text begins with: "B", "(B)", "B) 12 apples", "Option B"; None if it names none."""
-    found = _LETTER.match(plain_words(undress(text)).strip("* "))
+    found = _LETTER.match(without_marks(strip_markup(text)).strip("* "))
     return found.group(1) if found else None
 
 

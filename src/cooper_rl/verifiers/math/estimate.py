@@ -1,7 +1,7 @@
 """A quick no: the value of a plain expression in floating point, so that most wrong answers need no computer algebra.
 
 It reads sums, products, powers, fractions and roots of numbers and letters, and gives up on anything else. It only
-refutes: values that are close, or that rounding may have spoiled, are left to `expressions`.
+refutes: values that are close, or that rounding may have spoiled, are left to `algebra`.
 """
 
 from __future__ import annotations

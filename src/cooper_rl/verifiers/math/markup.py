@@ -1,4 +1,4 @@
-"""LaTeX and Unicode dress off an answer, so that equal answers become equal text as often as they can.
+"""Takes the LaTeX and Unicode markup off an answer, so that equal answers become equal text as often as they can.
 
 Text only: nothing is evaluated, and what a pattern may look at is bounded. What stood in `\\text{...}` is kept between
 the marks OPEN and CLOSE, so that a unit "m" is not taken for a variable m.
@@ -63,8 +63,8 @@ _CIRCLED = re.compile("[①-⑳]")
 
 
 @lru_cache(maxsize=8192)
-def undress(text: str) -> str:
-    """The answer in plain dress; at most MAX_CHARACTERS are looked at."""
+def strip_markup(text: str) -> str:
+    """The answer without its markup; at most MAX_CHARACTERS are looked at."""
     text = _CIRCLED.sub(lambda found: f"{found.group()},", text[:MAX_CHARACTERS])
     text = unicodedata.normalize("NFKC", text.translate(_UNICODE)).translate(_UNICODE)
     text = "".join(c if c.isprintable() else " " for c in text).replace(OPEN, "").replace(CLOSE, "")
@@ -93,22 +93,24 @@ def _stripped(text: str) -> str:
     return end + "\\}" if text[len(end) :].startswith("\\}") else end
 
 
-def plain_words(text: str) -> str:
-    """Undressed text without marks: for comparing words."""
+def without_marks(text: str) -> str:
+    """Text whose markup is off, without the marks OPEN and CLOSE: for comparing words."""
     return _stripped(text.replace(OPEN, " ").replace(CLOSE, " "))
 
 
 @lru_cache(maxsize=8192)
-def compact(text: str) -> str:
-    """Undressed text without any space: equal for most answers that differ in dress alone."""
+def without_spaces(text: str) -> str:
+    """Text whose markup is off, without any space: equal for most answers that differ in markup alone."""
     text = re.sub(r"\s+", "", text.replace(OPEN, "").replace(CLOSE, ""))
     return re.sub(r"([_^])\{(\w)\}", r"\1\2", text)
 
 
 def same_text(text: str, other: str) -> bool:
-    """Whether two answers are the same but for dress and spaces; a space between digits is more than dress."""
-    sides = [undress(side) for side in (text, other)]
-    return compact(sides[0]) == compact(sides[1]) != "" and not any(re.search(r"\d \d", side) for side in sides)
+    """Whether two answers are the same but for markup and spaces; a space between digits is more than markup."""
+    sides = [strip_markup(side) for side in (text, other)]
+    return without_spaces(sides[0]) == without_spaces(sides[1]) != "" and not any(
+        re.search(r"\d \d", side) for side in sides
+    )
 
 
 def split_top(text: str, separators: str) -> list[str]:
@@ -135,3 +137,10 @@ def balanced(text: str) -> bool:
         if depth < 0:
             return False
     return depth == 0
+
+
+def bracketed_parts(text: str) -> list[str]:
+    """What stands between commas and semicolons in a text that is one pair of brackets, round or square; else none."""
+    if text[0] not in "([" or text[-1] not in ")]" or not balanced(text[1:-1]):
+        return []
+    return split_top(text[1:-1], "[,;]")

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
-from cooper_rl.verifiers.dates import WEEKDAYS
-from cooper_rl.verifiers.dress import BOLD_EDGE, undress
-from cooper_rl.verifiers.numbers import NUMBER_WORDS, number
+from cooper_rl.verifiers.math.day_names import WEEKDAYS
+from cooper_rl.verifiers.math.markup import BOLD_EDGE, strip_markup
+from cooper_rl.verifiers.math.number import number
+from cooper_rl.verifiers.math.numerals import NUMBER_WORDS
 
 MAX_BARE = 300
 MAX_BOXES = 64  # the last ones
+RECENT = 4  # readings that are kept: the worker asks again for what its verifier has read
 
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
 _CONCLUSION = re.compile(  # before a bare answer that is one
@@ -77,6 +80,7 @@ class Reading:
     corrected: bool = False
 
 
+@lru_cache(maxsize=RECENT)
 def read(completion: str) -> Reading:
     """Finds the answer that a completion states.
 
@@ -171,6 +175,7 @@ def last_figure(completion: str) -> str | None:
     return _figures(lines[-1])[-1]
 
 
+@lru_cache(maxsize=RECENT)
 def hedged(reading: Reading) -> bool:
     """Whether a completion offers several answers that differ as text or number."""
     boxes = set(reading.boxes)
@@ -196,5 +201,5 @@ def _figures(text: str) -> list[str]:
 
 
 def _value(text: str) -> Fraction | None:
-    found = number(undress(text))
+    found = number(strip_markup(text))
     return found.value if found else None
