@@ -18,7 +18,7 @@ from transformers import pipeline
 
 from cooper_rl.domains.nano.world import nano_problems
 from cooper_rl.domains.nano.writer import write_demonstration
-from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.settings.files import resolve_model
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.template import render
 

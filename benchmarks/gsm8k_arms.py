@@ -36,7 +36,8 @@ from cooper_rl.evaluation.benchmarks import RESULTS
 from cooper_rl.memory import FLOAT, shape_of
 from cooper_rl.method.run_files import last_checkpoint
 from cooper_rl.report.runs import Run, read_run
-from cooper_rl.settings.recipe import load_recipe, parse_overrides, resolve_model
+from cooper_rl.settings.files import resolve_model
+from cooper_rl.settings.recipe import load_recipe, parse_overrides
 
 STAGES = ("generate", "score", "policy", "pairs", "reward_model", "guard")
 

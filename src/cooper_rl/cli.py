@@ -37,10 +37,12 @@ class RecipeCommand(TyperCommand):
     """A command whose help ends with the keys that its recipe may have."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        from cooper_rl.settings.recipe import described_keys
+        from cooper_rl.settings.help import described_keys
 
-        with formatter.section("Keys, in the recipe or as --key value"):
-            formatter.write_dl(described_keys(str(self.name)))
+        formatter.write("\nSettings, in the recipe or as --key value:\n")
+        for heading, keys in described_keys(str(self.name)):
+            with formatter.section(heading):
+                formatter.write_dl(keys)
         if self.name == "train":
             formatter.write("\nand every field of TRL's GRPOConfig.\n")
 
@@ -165,7 +167,7 @@ def score(
 
     Example: cooper score --model nano triples.jsonl
     """
-    from cooper_rl.settings.recipe import check_model_folder, resolve_model
+    from cooper_rl.settings.files import check_model_folder, resolve_model
 
     path = resolve_model(model, "reward_model")
     check_model_folder(path, "--model")
@@ -187,7 +189,7 @@ def collect(context: typer.Context, config: Config = None, resume: Resume = Fals
 
     from cooper_rl.console import progress_line
     from cooper_rl.labelling.collect import collect as run_collect
-    from cooper_rl.labelling.config import CollectConfig
+    from cooper_rl.settings.labelling import CollectConfig
     from cooper_rl.settings.recipe import load_recipe
 
     settings = CollectConfig(**load_recipe(config, context.args, command="collect"))
@@ -211,8 +213,8 @@ def annotate(context: typer.Context, config: Config = None, resume: Resume = Fal
 
     from cooper_rl.console import progress_line
     from cooper_rl.labelling.annotate import annotate as run_annotate
-    from cooper_rl.labelling.config import AnnotateConfig
     from cooper_rl.labelling.statistics import as_lines
+    from cooper_rl.settings.labelling import AnnotateConfig
     from cooper_rl.settings.recipe import load_recipe
 
     settings = AnnotateConfig(**load_recipe(config, context.args, command="annotate"))
@@ -229,8 +231,9 @@ def train_rm(context: typer.Context, config: Config = None, resume: Resume = Fal
     """
     import json
 
-    from cooper_rl.settings.recipe import check_model_folder, load_recipe, local_file, resolve_model
-    from cooper_rl.verifyrm.config import RewardModelTrainConfig
+    from cooper_rl.settings.files import check_model_folder, local_file, resolve_model
+    from cooper_rl.settings.recipe import load_recipe
+    from cooper_rl.settings.reward_model import RewardModelTrainConfig
 
     settings = RewardModelTrainConfig(**load_recipe(config, context.args, command="train-rm"))
     check_model_folder(resolve_model(settings.model_name_or_path, "policy"), "model_name_or_path")
@@ -272,7 +275,7 @@ def eval_rm(
 
     from cooper_rl.evaluation.published import check_labelled
     from cooper_rl.evaluation.reward_model import EvalSettings, as_lines, evaluate_files
-    from cooper_rl.settings.recipe import check_model_folder, resolve_model
+    from cooper_rl.settings.files import check_model_folder, resolve_model
 
     if model:
         check_model_folder(resolve_model(model, "reward_model"), "--model")
@@ -294,7 +297,7 @@ def evaluate(context: typer.Context, config: Config = None, resume: Resume = Fal
 
     from cooper_rl.console import print_rows, progress_line
     from cooper_rl.evaluation.benchmarks import evaluate_model, table
-    from cooper_rl.evaluation.config import EvalConfig
+    from cooper_rl.settings.evaluation import EvalConfig
     from cooper_rl.settings.recipe import load_recipe
 
     settings = EvalConfig(**load_recipe(config, context.args, command="eval"))
@@ -349,21 +352,23 @@ def doctor(context: typer.Context, config: Config = None, json_: Json = False) -
     """
     from cooper_rl.doctor import print_findings
     from cooper_rl.settings.recipe import load_recipe
+    from cooper_rl.settings.train import TrainSettings
 
-    recipe = load_recipe(config, context.args) if config else None
-    raise typer.Exit(print_findings(recipe, as_json=json_))
+    settings = TrainSettings.from_recipe(load_recipe(config, context.args)) if config else None
+    raise typer.Exit(print_findings(settings, as_json=json_))
 
 
 def check_before_training(recipe: dict[str, Any], *, resume: bool = False) -> None:
     """All that can be found wrong without a model, before the imports that take ten seconds."""
     from cooper_rl.domains import check_problems
-    from cooper_rl.settings.recipe import TrainRecipe, check_train_recipe
+    from cooper_rl.settings.checks import check_train_settings
+    from cooper_rl.settings.train import TrainSettings
 
-    check_train_recipe(recipe, resume=resume)
-    for part in ("dataset", "heldout_dataset"):
-        name = recipe.get(f"{part}_name", getattr(TrainRecipe, f"{part}_name"))
-        if name:
-            check_problems(str(name), recipe.get(f"{part}_split", getattr(TrainRecipe, f"{part}_split")))
+    settings = TrainSettings.from_recipe(recipe)
+    check_train_settings(settings, resume=resume)
+    check_problems(settings.dataset_name, settings.dataset_split)
+    if settings.heldout_dataset_name:
+        check_problems(settings.heldout_dataset_name, settings.heldout_dataset_split)
 
 
 @contextmanager

@@ -16,7 +16,8 @@ from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.engines.trl.run import build_trainer, run_training
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.method import run_files
-from cooper_rl.settings.recipe import TrainRecipe, load_recipe
+from cooper_rl.settings.recipe import load_recipe
+from cooper_rl.settings.train import TrainRecipe
 
 
 def small_trainer(folder, **settings):

@@ -8,9 +8,9 @@ import pytest
 
 from cooper_rl.errors import BackendError, BadInputError, MissingFileError
 from cooper_rl.evaluation.benchmarks import evaluate_model, powers_of_two, table
-from cooper_rl.evaluation.config import EvalConfig
 from cooper_rl.evaluation.samples import interval, majority, paired_test, pass_at_k
 from cooper_rl.generation.in_process import TransformersGenerator
+from cooper_rl.settings.evaluation import EvalConfig
 from http_server import said
 
 

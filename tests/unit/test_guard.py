@@ -9,7 +9,7 @@ from accelerate import Accelerator
 from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.method.guard import Guard, Standing
 from cooper_rl.records import ContrastivePair, LabelledCompletion
-from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.settings.files import resolve_model
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.updater import RewardModelUpdater
 

@@ -20,7 +20,7 @@ ALLOWED = {
     "parts": {"errors"},
     "settings": {"errors"},
     "verifiers": {"records", "errors", "jsonl"},
-    "generation": {"records", "errors", "devices"},
+    "generation": {"records", "errors", "devices", "settings"},
     "domains": {"records", "errors", "settings", "jsonl", "verifiers", "generation"},
     "synthesis": {"records", "verifiers"},
     "verifyrm": {"records", "errors", "devices", "settings", "jsonl", "synthesis", "engines"},

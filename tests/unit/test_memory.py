@@ -4,13 +4,15 @@ import pytest
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.memory import GIB, Shape, estimate, shape_of, total
-from cooper_rl.settings.recipe import EMBEDDED, load_recipe
+from cooper_rl.settings.files import EMBEDDED
+from cooper_rl.settings.recipe import load_recipe
+from cooper_rl.settings.train import TrainSettings
 
 QUICKSTART = load_recipe("recipes/quickstart.yaml")
 
 
 def parts_of(**settings):
-    return estimate({**QUICKSTART, **settings}, runtime_bytes=0)
+    return estimate(TrainSettings.from_recipe({**QUICKSTART, **settings}), runtime_bytes=0)
 
 
 def test_the_shape_of_the_shipped_policy():
@@ -57,9 +59,9 @@ def test_doctor_says_whether_it_fits(monkeypatch, capsys):
     from cooper_rl import doctor, memory
 
     monkeypatch.setattr(memory, "library_bytes", lambda: GIB)
-    assert doctor.print_findings(QUICKSTART, as_json=False) == 0
+    assert doctor.print_findings(TrainSettings.from_recipe(QUICKSTART), as_json=False) == 0
     assert "fits into" in capsys.readouterr().out
     monkeypatch.setattr(memory, "available", lambda: ("a small device", 1.0))
-    assert doctor.print_findings(QUICKSTART, as_json=False) == 1
+    assert doctor.print_findings(TrainSettings.from_recipe(QUICKSTART), as_json=False) == 1
     said = capsys.readouterr().out
     assert "does not fit into 1 GiB of a small device; try a smaller per_device_train_batch_size or" in said

@@ -28,7 +28,8 @@ from cooper_rl.domains.nano.writer import FORMS, near_miss, reference_value, sta
 from cooper_rl.domains.problems import NANO
 from cooper_rl.method.pairs import accepts_negative
 from cooper_rl.records import Verdict
-from cooper_rl.settings.recipe import EMBEDDED, read_recipe
+from cooper_rl.settings.files import EMBEDDED
+from cooper_rl.settings.recipe import read_recipe
 from cooper_rl.verifiers import RuleVerifier
 
 RECIPES = Path(__file__).parents[2] / "recipes"

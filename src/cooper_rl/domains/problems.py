@@ -10,7 +10,7 @@ from cooper_rl.domains.files import read_problem_file
 from cooper_rl.domains.public import PUBLIC, load_public, local_copy
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.records import Problem
-from cooper_rl.settings.recipe import local_file
+from cooper_rl.settings.files import local_file
 
 logger = logging.getLogger(__name__)
 SUFFIXES = (".jsonl", ".json", ".parquet")

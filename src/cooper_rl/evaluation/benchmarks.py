@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from cooper_rl.errors import BackendError, BadInputError, MissingFileError
-from cooper_rl.evaluation.config import EvalConfig
 from cooper_rl.evaluation.samples import interval, majority, paired_test, pass_at_k
 from cooper_rl.generation import Generator, load_generator
 from cooper_rl.jsonl import line_of, records, write_atomically
 from cooper_rl.labelling.collect import collect, tasks_of
-from cooper_rl.labelling.config import AskingConfig, CollectConfig
 from cooper_rl.records import Verdict
+from cooper_rl.settings.asking import AskingConfig
+from cooper_rl.settings.evaluation import EvalConfig
+from cooper_rl.settings.labelling import CollectConfig
 from cooper_rl.verifiers import RuleVerifier
 
 RESULTS = "results.json"

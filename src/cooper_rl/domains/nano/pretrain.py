@@ -24,7 +24,7 @@ from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTraine
 
 from cooper_rl.domains.nano.worlds import WORLDS
 from cooper_rl.domains.nano.writer import WAYS
-from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.settings.files import resolve_model
 
 logger = logging.getLogger(__name__)
 IGNORED = -100

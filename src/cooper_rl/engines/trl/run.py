@@ -26,7 +26,8 @@ from cooper_rl.generation import Generator, OpenAIServer
 from cooper_rl.generation.in_process import TransformersGenerator
 from cooper_rl.jsonl import write_atomically
 from cooper_rl.method import run_files
-from cooper_rl.settings.recipe import EMBEDDED, TrainRecipe, resolve_model
+from cooper_rl.settings.files import EMBEDDED, resolve_model
+from cooper_rl.settings.train import TrainRecipe
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.model import adapter_settings
 from cooper_rl.verifyrm.triples import read_triples
