@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cooper_rl.compare import compare
+from cooper_rl.cli.compare import compare
 from cooper_rl.errors import CooperError
 
 FAKE = """

@@ -2,8 +2,8 @@
 
 import pytest
 
+from cooper_rl.doctor.memory import GIB, Shape, estimate, shape_of, total
 from cooper_rl.errors import BadInputError
-from cooper_rl.memory import GIB, Shape, estimate, shape_of, total
 from cooper_rl.settings.files import EMBEDDED
 from cooper_rl.settings.recipe import load_recipe
 from cooper_rl.settings.train import TrainSettings
@@ -56,12 +56,12 @@ def test_what_passes_is_not_added_up():
 
 
 def test_doctor_says_whether_it_fits(monkeypatch, capsys):
-    from cooper_rl import doctor, memory
+    from cooper_rl.doctor import findings, memory
 
     monkeypatch.setattr(memory, "library_bytes", lambda: GIB)
-    assert doctor.print_findings(TrainSettings.from_recipe(QUICKSTART), as_json=False) == 0
+    assert findings.print_findings(TrainSettings.from_recipe(QUICKSTART), as_json=False) == 0
     assert "fits into" in capsys.readouterr().out
     monkeypatch.setattr(memory, "available", lambda: ("a small device", 1.0))
-    assert doctor.print_findings(TrainSettings.from_recipe(QUICKSTART), as_json=False) == 1
+    assert findings.print_findings(TrainSettings.from_recipe(QUICKSTART), as_json=False) == 1
     said = capsys.readouterr().out
     assert "does not fit into 1 GiB of a small device; try a smaller per_device_train_batch_size or" in said

@@ -104,7 +104,7 @@ def data() -> Iterator[Finding]:
 
 def memory(settings: TrainSettings) -> Iterator[Finding]:
     """What a run of this recipe needs of a device, and whether it is there."""
-    from cooper_rl.memory import KEPT_ON_CPU, MAIN_MEMORY, available, estimate, total
+    from cooper_rl.doctor.memory import KEPT_ON_CPU, MAIN_MEMORY, available, estimate, total
 
     parts = estimate(settings)
     for name, size in parts.items():
