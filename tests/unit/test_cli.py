@@ -50,7 +50,7 @@ def test_help_names_every_key(command):
     assert "torch" not in imported
     if command == "eval":
         assert (
-            described["--num_samples"] == "How many completions of each problem are drawn. [a whole number; default 8]"
+            described["--num_samples"] == "This many completions of each problem are drawn. [a whole number; default 8]"
         )
     if command == "train":
         headings = [heading for heading, _ in sections]
@@ -87,6 +87,20 @@ BAD = {
         "command line: learning_rate: 'fast' is not a number",
     ),
     "no run": (["report", "tests"], "no run in it"),
+    "wrong type": (
+        ["train", "--config", QUICKSTART, "--lora_rank", "2.5"],
+        "line: lora_rank: 2.5 is not a whole number",
+    ),
+    "wrong type of train-rm": (
+        ["train-rm", "--class_balance", "nope"],
+        "command line: class_balance: 'nope' is not true or false",
+    ),
+    "contradiction": (
+        ["train", "--config", QUICKSTART, "--arm", "cooper", "--reward", "hybrid"],
+        "command line: reward: hybrid contradicts arm cooper, which is reward score and cotrain true",
+    ),
+    "no such engine": (["train", "--config", QUICKSTART, "--engine", "jax"], "--engine jax: choose trl or plain"),
+    "engine to come": (["compare", "--config", QUICKSTART, "--engine", "verl"], "--engine verl: not yet"),
     "unknown verifier": (["verify", "--verifier", "maths"], "no verifier named 'maths'"),
 }
 
@@ -165,5 +179,6 @@ def test_a_run_folder_is_not_written_over(tmp_path):
     (tmp_path / "config.yaml").write_text("model_name_or_path: nano-weekdays\narm: cooper\n")
     done, _ = cooper("train", "--config", QUICKSTART, "--output_dir", str(tmp_path))
     assert done.returncode == 2 and "already holds a run" in done.stderr
-    done, _ = cooper("train", "--config", QUICKSTART, "--output_dir", str(tmp_path), "--resume", "--arm", "static")
-    assert done.returncode == 2 and "its checkpoint is of arm = 'cooper'" in done.stderr
+    for changed in (["--arm", "static"], ["--cotrain", "false"], ["--reward", "hybrid"]):
+        done, _ = cooper("train", "--config", QUICKSTART, "--output_dir", str(tmp_path), "--resume", *changed)
+        assert done.returncode == 2 and "its checkpoint is of arm = 'cooper'" in done.stderr

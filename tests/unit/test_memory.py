@@ -1,5 +1,7 @@
 """The estimate of a run's memory: by hand for its parts, and what of them is there at the same time."""
 
+import inspect
+
 import pytest
 
 from cooper_rl.doctor.memory import GIB, Shape, estimate, shape_of, total
@@ -48,6 +50,22 @@ def test_parts_by_hand():
     double = parts_of(per_device_train_batch_size=128)
     assert double["policy activations"] == 2 * parts["policy activations"]
     assert double["key-value cache"] == 2 * parts["key-value cache"]
+
+
+def test_the_estimate_follows_the_resolved_settings(monkeypatch):
+    """It reads what a run would: the arm's pair, and defaults where they are written."""
+    parts = parts_of(reward="hybrid", cotrain=True)
+    assert parts == parts_of(arm="cooper") == parts_of(arm="hybrid+cotrain")
+    assert parts_of(cotrain=False) == parts_of(arm="static") == parts_of(arm="hybrid")
+    assert "guard's copy (in main memory)" not in parts_of(guard_steps=0)
+    short = {key: value for key, value in QUICKSTART.items() if key != "per_device_train_batch_size"}
+    before = estimate(TrainSettings.from_recipe(short), runtime_bytes=0)
+    defaults = [*TrainSettings.__init__.__defaults__]
+    defaults[[*inspect.signature(TrainSettings).parameters].index("per_device_train_batch_size")] = 16  # was 8
+    monkeypatch.setattr(TrainSettings.__init__, "__defaults__", tuple(defaults))
+    assert estimate(TrainSettings.from_recipe(short), runtime_bytes=0)["policy activations"] == (
+        2 * before["policy activations"]
+    )
 
 
 def test_what_passes_is_not_added_up():

@@ -14,11 +14,13 @@ class BackendSettings:
 
     HEADING: ClassVar[str] = "Asking models"
 
-    concurrency: int = setting(16, "How many requests a server gets at a time.", least=1)
-    timeout_seconds: float = setting(120.0, "How long one request to a server may take.")
-    retries: int = setting(4, "How often a failed request is sent again, after longer and longer pauses.", least=0)
-    api_key_env: str = setting("OPENAI_API_KEY", "The environment variable that holds a server's key.")
-    batch_size: int = setting(32, "How many prompts a model in this process completes at a time.", least=1)
+    concurrency: int = setting(16, "A server gets at most this many requests at a time.", least=1)
+    timeout_seconds: float = setting(120.0, "One request to a server may take this long.")
+    retries: int = setting(
+        4, "A failed request is sent again up to this many times, after longer and longer pauses.", least=0
+    )
+    api_key_env: str = setting("OPENAI_API_KEY", "A server's key is read from this environment variable.")
+    batch_size: int = setting(32, "A model in this process completes this many prompts at a time.", least=1)
 
 
 @dataclass(kw_only=True)
@@ -28,7 +30,7 @@ class AskingConfig(BackendSettings):
     HEADING: ClassVar[str] = "Asking models"
 
     stop_after_failures: int = setting(
-        16, "After how many failed records in a row a server is taken for gone and the command stops.", least=1
+        16, "A server is taken for gone, and the command stops, after this many failed records in a row.", least=1
     )
 
 
@@ -38,7 +40,12 @@ class SamplingSettings:
 
     HEADING: ClassVar[str] = "Sampling"
 
-    temperature: float = setting(0.7, "The temperature of sampling.", least=0)
-    top_p: float = setting(0.95, "The share of probability that sampling draws from.", least=0, most=1)
-    seed: int = setting(0, "The seed of sampling.")
-    dataset_seed: int = setting(0, "The seed with which problems are drawn.")
+    temperature: float = setting(0.7, "Completions are sampled at this temperature.", least=0)
+    top_p: float = setting(
+        0.95,
+        "Completions are sampled from the likeliest tokens that have this share of the probability.",
+        least=0,
+        most=1,
+    )
+    seed: int = setting(0, "Completions are sampled with this seed.")
+    dataset_seed: int = setting(0, "Problems are drawn with this seed.")

@@ -16,20 +16,23 @@ class DataSettings:
 
     dataset_name: str = setting(
         "nano",
-        "The training problems: a set's name (docs/recipes.md), reasoning_gym:TASK, a hub id, or a JSONL, JSON or "
-        "parquet file.",
+        "The policy is trained on these problems: the name of a set (README), reasoning_gym:TASK, a hub id, or a "
+        "JSONL, JSON or parquet file.",
     )
-    dataset_split: str = setting("train", "The split of the training problems.")
+    dataset_split: str = setting("train", "Training problems are taken from this split.")
     dataset_size: int | None = setting(
-        None, "How many training problems are drawn, with dataset_seed; null takes all.", least=1
+        None, "This many training problems are drawn, with dataset_seed; null takes all.", least=1
     )
-    dataset_seed: int = setting(0, "The seed of the problems that are drawn, held-out ones included.")
-    system_prompt: str | None = setting(None, "A system message before each problem; null gives none.")
+    dataset_seed: int = setting(0, "Training and held-out problems are drawn with this seed.")
+    system_prompt: str | None = setting(None, "This system message comes before each problem; null means none.")
     rehearsal_triples: str | None = setting(
         None,
-        "Labelled triples that stage 2 rehearses (rehearsal_per_step): a JSONL file, or nano for the shipped ones.",
+        "Stage 2 rehearses these labelled triples, rehearsal_per_step of them at a time: a JSONL file, or nano or"
+        " nano-weekdays for shipped ones.",
     )
-    variant: str | None = setting(None, "Which of the recipe's variants is run; a variant is settings under a name.")
+    variant: str | None = setting(
+        None, "This one of the recipe's variants (settings under a name) is run; null runs the recipe as it is."
+    )
 
 
 @dataclass
@@ -38,30 +41,41 @@ class ModelSettings:
 
     HEADING: ClassVar[str] = "Models"
 
-    model_name_or_path: str = setting("nano", "The policy: a folder, a hub id, or nano for the shipped one.")
-    reward_model_name_or_path: str | None = setting(
-        None, "The VerifyRM: a folder, a hub id, or nano for the shipped one; every arm but rule needs one."
+    model_name_or_path: str = setting(
+        "nano", "This model is the policy: a folder, a hub id, or nano or nano-weekdays for a shipped one."
     )
-    lora_rank: int = setting(0, "The rank of low-rank adapters on the policy; 0 trains all its weights.", least=0)
-    lora_alpha: int = setting(0, "The scale of the policy's adapters; 0 means twice their rank.", least=0)
+    reward_model_name_or_path: str | None = setting(
+        None,
+        "This VerifyRM is the reward model: a folder, a hub id, or nano or nano-weekdays for a shipped one; every"
+        " arm but rule needs one.",
+    )
+    lora_rank: int = setting(
+        0, "The policy is trained through low-rank adapters of this rank; 0 trains all its weights.", least=0
+    )
+    lora_alpha: int = setting(
+        0, "The policy's adapters are scaled by this number over their rank; 0 means twice the rank.", least=0
+    )
     reward_model_lora_rank: int = setting(
-        0, "The rank of low-rank adapters on the reward model; 0 trains all its weights.", least=0
+        0, "The reward model is trained through low-rank adapters of this rank; 0 trains all its weights.", least=0
     )
     reward_model_lora_alpha: int = setting(
-        0, "The scale of the reward model's adapters; 0 means twice their rank.", least=0
+        0, "The reward model's adapters are scaled by this number over their rank; 0 means twice the rank.", least=0
     )
     assistant_model: str | None = setting(
         None,
-        "The assistant that rewrites right completions into wrong ones: a folder or a hub id, or its name on the "
-        "server of assistant_base_url; null takes the policy's base model.",
+        "This model rewrites right completions into wrong ones: a folder or a hub id, or its name on the server "
+        "of assistant_base_url; null takes the policy's base model.",
     )
     assistant_base_url: str | None = setting(
-        None, "The assistant's OpenAI-compatible server, http://HOST:PORT/v1; null runs it in this process."
+        None,
+        "The assistant is asked on this OpenAI-compatible server, http://HOST:PORT/v1; null runs it in this process.",
     )
-    assistant_concurrency: int = setting(64, "How many requests the assistant's server gets at a time.", least=1)
-    assistant_timeout_seconds: float = setting(60.0, "How long one request to the assistant's server may take.")
+    assistant_concurrency: int = setting(
+        64, "The assistant's server gets at most this many requests at a time.", least=1
+    )
+    assistant_timeout_seconds: float = setting(60.0, "One request to the assistant's server may take this long.")
     assistant_batch_seconds: float = setting(
-        120.0, "How long all of a step's requests to the assistant's server may take; what is late is left out."
+        120.0, "All requests of a step to the assistant's server may take this long; what is late is left out."
     )
 
 
@@ -73,10 +87,10 @@ class AnchorSettings:
 
     anchor_triples: str | None = setting(
         None,
-        "Labelled triples on which the guard measures the reward model after its updates: a JSONL file, or nano for "
-        "the shipped ones; null means no guard.",
+        "The guard measures the reward model on these labelled triples after its updates: a JSONL file, or nano "
+        "or nano-weekdays for shipped ones; null means no guard.",
     )
-    anchor_triples_size: int = setting(1000, "How many of the anchor triples are used, from the first on.", least=1)
+    anchor_triples_size: int = setting(1000, "This many of the anchor triples are used, from the first on.", least=1)
 
 
 @dataclass
@@ -86,13 +100,13 @@ class HeldOutSettings:
     HEADING: ClassVar[str] = "Measuring"
 
     heldout_dataset_name: str | None = setting(
-        None, "Problems on which true accuracy is measured, named as in dataset_name; null measures none."
+        None, "True accuracy is measured on these problems, named as in dataset_name; null measures none."
     )
-    heldout_dataset_split: str = setting("test", "The split of the held-out problems.")
-    heldout_dataset_size: int = setting(256, "How many held-out problems are drawn, with dataset_seed.", least=1)
+    heldout_dataset_split: str = setting("test", "Held-out problems are taken from this split.")
+    heldout_dataset_size: int = setting(256, "This many held-out problems are drawn, with dataset_seed.", least=1)
     heldout_triples: str | None = setting(
         None,
-        "Labelled triples on which the reward model is measured: a JSONL file, or nano for the shipped ones; null "
-        "measures none.",
+        "The reward model is measured on these labelled triples: a JSONL file, or nano or nano-weekdays for "
+        "shipped ones; null measures none.",
     )
-    heldout_triples_size: int = setting(1000, "How many of the held-out triples are used, from the first on.", least=1)
+    heldout_triples_size: int = setting(1000, "This many of the held-out triples are used, from the first on.", least=1)

@@ -20,32 +20,37 @@ class EvalConfig(VerifierSettings, SamplingSettings, AskingConfig):
 
     HEADING: ClassVar[str] = "Model, benchmarks and results"
 
-    model: str = setting("", "The model: NAME@http://HOST:PORT/v1, vllm:NAME, a folder, a hub id or a .gguf file.")
+    model: str = setting(
+        "", "This model is measured: NAME@http://HOST:PORT/v1, vllm:NAME, a folder, a hub id or a .gguf file."
+    )
     benchmarks: list[str] = setting(
         BENCHMARKS,
-        "The benchmarks: by default the paper's and aqua; any set that dataset_name of `cooper train` takes.",
+        "The model is measured on these benchmarks, by default the paper's and aqua; any set that dataset_name of"
+        " `cooper train` takes will do.",
     )
-    output: str = setting("", "The folder for samples, judged samples and results.json.")
-    split: str = setting("test", "The split of each benchmark.")
+    output: str = setting("", "Samples, judged samples and results.json go into this folder.")
+    split: str = setting("test", "Problems are taken from this split of each benchmark.")
     size: int | None = setting(
-        None, "How many problems of each benchmark are drawn, with dataset_seed; null takes all.", least=1
+        None, "This many problems of each benchmark are drawn, with dataset_seed; null takes all.", least=1
     )
-    num_samples: int = setting(8, "How many completions of each problem are drawn.", least=1)
-    max_new_tokens: int = setting(1024, "How many tokens a completion may have.", least=1)
-    greedy: bool = setting(False, "Whether one more completion of each problem is written at temperature 0.")
+    num_samples: int = setting(8, "This many completions of each problem are drawn.", least=1)
+    max_new_tokens: int = setting(1024, "A completion may have this many tokens.", least=1)
+    greedy: bool = setting(False, "True adds one more completion of each problem, at temperature 0.")
     system_prompt: str | None = setting(
         SYSTEM_PROMPT,
-        "A system message before each problem, which by default asks for the answer in a box; null gives none.",
+        "This system message comes before each problem, and by default asks for the answer in a box; null means none.",
     )
     verifier: str | None = setting(  # type: ignore[assignment]
         None,
-        "The rule, as in `cooper verify`; null means choice for aqua, a task's own scorer for reasoning_gym:TASK, and "
-        "math for all others.",
+        "This rule judges, named as in `cooper verify`; null means choice for aqua, a task's own scorer for "
+        "reasoning_gym:TASK, and math for all others.",
     )
     against: str | None = setting(
-        None, "The output folder of another model on the same problems, to compare with; null compares with none."
+        None,
+        "The results are compared with those in this output folder, of another model on the same problems; null "
+        "compares with none.",
     )
-    bootstrap_samples: int = setting(2000, "How many resamples the intervals are computed from.", least=1)
+    bootstrap_samples: int = setting(2000, "Intervals are computed from this many resamples.", least=1)
 
     def __post_init__(self) -> None:
         check_fields(self, EvalConfig, "eval")

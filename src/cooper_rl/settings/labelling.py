@@ -21,18 +21,20 @@ class CollectConfig(SamplingSettings, AskingConfig):
 
     models: list[str] = setting(
         [],
-        "The models that are asked: NAME@http://HOST:PORT/v1, vllm:NAME, a folder, a hub id, a .gguf file, "
+        "These models are asked: NAME@http://HOST:PORT/v1, vllm:NAME, a folder, a hub id, a .gguf file, "
         "worked_solutions or written_answers.",
     )
-    dataset_names: list[str] = setting([], "The sets of problems, each named as dataset_name of `cooper train`.")
-    output: str = setting("", "The JSONL file that completions are written to.")
-    dataset_split: str = setting("train", "The split of each set.")
-    dataset_size: int | None = setting(
-        None, "How many problems of each set are drawn, with dataset_seed; null takes all.", least=1
+    dataset_names: list[str] = setting(
+        [], "Problems come from these sets, each named as dataset_name of `cooper train`."
     )
-    num_generations: int = setting(1, "How many completions each model writes for each problem.", least=1)
-    max_new_tokens: int = setting(512, "How many tokens a completion may have.", least=1)
-    system_prompt: str | None = setting(None, "A system message before each problem; null gives none.")
+    output: str = setting("", "Completions are written to this JSONL file.")
+    dataset_split: str = setting("train", "Problems are taken from this split of each set.")
+    dataset_size: int | None = setting(
+        None, "This many problems of each set are drawn, with dataset_seed; null takes all.", least=1
+    )
+    num_generations: int = setting(1, "Each model writes this many completions for each problem.", least=1)
+    max_new_tokens: int = setting(512, "A completion may have this many tokens.", least=1)
+    system_prompt: str | None = setting(None, "This system message comes before each problem; null means none.")
 
     def __post_init__(self) -> None:
         check_fields(self, CollectConfig, "collect")
@@ -45,28 +47,30 @@ class AnnotateConfig(VerifierSettings, AskingConfig):
 
     HEADING: ClassVar[str] = "Completions, judge and triples"
 
-    input_files: list[str] = setting([], "The files of completions that `cooper collect` wrote.")
+    input_files: list[str] = setting([], "Completions are read from these files, which `cooper collect` wrote.")
     output: str = setting(
         "",
-        "The JSONL file of the triples that are kept; *.dropped.jsonl, *.votes.jsonl and *.statistics.json are written "
-        "beside it.",
+        "The triples that are kept are written to this JSONL file; *.dropped.jsonl, *.votes.jsonl and "
+        "*.statistics.json come beside it.",
     )
     judge: str | None = setting(
         None,
-        "The language model that judges, named as in models of `cooper collect`; null takes a record's own label where "
-        "it has one, else the rule alone.",
+        "This language model judges, named as in models of `cooper collect`; null takes a record's own label "
+        "where it has one, else the rule alone.",
     )
-    judge_max_new_tokens: int = setting(256, "How many tokens the judge may write on one completion.", least=1)
+    judge_max_new_tokens: int = setting(256, "The judge may write this many tokens on one completion.", least=1)
     deduplicate: float = setting(
         0.9,
-        "The share of common word 5-grams from which on two completions of a problem count as one; 0 keeps all.",
+        "Two completions of a problem count as one from this share of common word 5-grams on; 0 keeps all.",
         least=0,
         most=1,
     )
     decontaminate_against: list[str] = setting(
-        BENCHMARKS, "The benchmarks whose questions are taken out; by default all that `cooper eval` has."
+        BENCHMARKS, "Questions of these benchmarks are taken out; by default all that `cooper eval` has."
     )
-    ngram: int = setting(13, "How many words in a row shared with a benchmark's question take a question out.", least=1)
+    ngram: int = setting(
+        13, "A question is taken out if it shares this many words in a row with a benchmark's question.", least=1
+    )
 
     def __post_init__(self) -> None:
         check_fields(self, AnnotateConfig, "annotate")

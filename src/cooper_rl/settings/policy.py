@@ -19,50 +19,56 @@ class PolicySettings:
 
     HEADING: ClassVar[str] = "Policy and trainer"
 
-    output_dir: str = setting("", "The run folder: metrics, rollouts, pairs and checkpoints go into it.")
-    seed: int = setting(42, "The seed of the run: of sampling, of the pairs and of the order of problems.")
-    max_steps: int = setting(-1, "How many optimiser steps the policy takes; -1 goes by num_train_epochs.")
+    output_dir: str = setting("", "Metrics, rollouts, pairs and checkpoints go into this folder, the run folder.")
+    seed: int = setting(42, "Sampling, pairs and the order of problems are drawn with this seed.")
+    max_steps: int = setting(-1, "The policy takes this many optimiser steps; -1 goes by num_train_epochs.")
     num_generations: int = setting(
-        16, "How many completions of a prompt make a group, within which advantages are computed.", least=2
+        16, "This many completions of a prompt make a group, within which advantages are computed.", least=2
     )
     per_device_train_batch_size: int = setting(
-        8, "How many completions go through the policy at a time on each device.", least=1
+        8, "This many completions go through the policy at a time on each device.", least=1
     )
     gradient_accumulation_steps: int = setting(
-        1, "Over how many of these batches the gradient is added up before the optimiser's step.", least=1
+        1, "The gradient is added up over this many such batches before the optimiser's step.", least=1
     )
     steps_per_generation: int | None = setting(
         None,
-        "How many of these batches are generated at once; null takes gradient_accumulation_steps, so that each one is "
-        "fresh.",
+        "This many such batches are generated at once; null takes gradient_accumulation_steps, so that each one "
+        "is fresh.",
         least=1,
     )
     generation_batch_size: int | None = setting(
         None,
-        "How many completions are generated at once on all devices; an alternative to steps_per_generation.",
+        "This many completions are generated at once on all devices; give it or steps_per_generation.",
         least=1,
     )
-    num_iterations: int = setting(1, "How often each generated batch is trained on.", least=1)
-    max_completion_length: int = setting(512, "How many tokens a completion may have.", least=1)
-    learning_rate: float = setting(1e-6, "The peak learning rate of the policy.", least=0)
-    loss_type: str = setting("grpo", "The policy's loss, one of TRL's: grpo, dapo, dr_grpo, bnpo and others.")
+    num_iterations: int = setting(1, "Each generated batch is trained on this many times.", least=1)
+    max_completion_length: int = setting(512, "A completion may have this many tokens.", least=1)
+    learning_rate: float = setting(1e-6, "The policy's learning rate peaks at this value.", least=0)
+    loss_type: str = setting(
+        "grpo", "The policy is trained with this one of TRL's losses: grpo, dapo, dr_grpo, bnpo or another."
+    )
     beta: float = setting(
-        0.001, "The weight of the KL divergence from the reference policy; 0 needs no reference policy.", least=0
+        0.001,
+        "The KL divergence from the reference policy is weighted by this number; 0 needs no reference policy.",
+        least=0,
     )
     use_bias_correction_kl: bool = setting(
-        False, "Whether the KL estimate is corrected by the importance ratio; false is the plain k3 estimate."
+        False, "True corrects the KL estimate by the importance ratio; false is the plain k3 estimate."
     )
-    bf16: bool = setting(False, "Whether forward passes are computed in bfloat16; weights stay float32.")
+    bf16: bool = setting(False, "True computes forward passes in bfloat16; weights stay float32.")
     gradient_checkpointing: bool | None = setting(
-        None, "Whether activations are computed again in the backward pass, to save memory; null means no."
+        None, "True computes activations again in the backward pass, which saves memory; null means no."
     )
     logging_steps: float = setting(1, "A line of metrics is written every so many steps.", least=0)
     save_steps: float = setting(500, "A checkpoint is written every so many steps.", least=0)
     save_total_limit: int | None = setting(
-        2, "How many checkpoints are kept; at least 2, since a kill may cut the last one off, or null for all.", least=2
+        2, "This many checkpoints are kept, at least 2, since a kill may cut off the last one; null keeps all.", least=2
     )
-    report_to: str | list[str] = setting("none", "The trackers that metrics go to besides the run folder, as in TRL.")
-    disable_tqdm: bool | None = setting(True, "Whether the trainer's progress bar is off.")
+    report_to: str | list[str] = setting(
+        "none", "Metrics go to these trackers, named as in TRL, besides the run folder."
+    )
+    disable_tqdm: bool | None = setting(True, "True turns the trainer's progress bar off.")
 
     def check_policy(self) -> None:
         """Checks the types and ranges of these fields.

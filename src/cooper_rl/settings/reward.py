@@ -31,23 +31,24 @@ class RewardSettings(VerifierSettings):
 
     arm: Arm = setting(
         GIVEN_BY_ANOTHER,
-        "A name for a pair of reward and cotrain: rule (rule, false), static (score, false), cooper (score, true), "
-        "hybrid (hybrid, false), hybrid+cotrain or rule+cotrain; without one, reward and cotrain decide, and without "
-        "them it is cooper.",
+        "An arm is a name for a pair of reward and cotrain: rule (rule, false), static (score, false), cooper "
+        "(score, true), hybrid (hybrid, false), hybrid+cotrain or rule+cotrain. Without one, reward and cotrain "
+        "decide; without any of the three it is cooper.",
     )
     reward: Reward = setting(
         GIVEN_BY_ANOTHER,
-        "What a completion is rewarded with: rule (1 where the verifier says CORRECT, else 0), score (that of the "
-        "reward model), or hybrid (1 where the verifier says CORRECT, else the score). Without it the arm says.",
+        "A completion is rewarded by rule (1 where the verifier says CORRECT, else 0), by score (that of the "
+        "reward model), or by hybrid (1 where the verifier says CORRECT, else the score). Without it, the arm "
+        "says.",
     )
     cotrain: bool = setting(
         GIVEN_BY_ANOTHER,
-        "Whether the reward model is trained along with the policy (stage 2). Without it the arm says.",
+        "True trains the reward model along with the policy (stage 2). Without it, the arm says.",
     )
     reward_threshold: float | None = setting(
-        None, "A score above it is rewarded with 1 and any other with 0; null rewards with the score itself."
+        None, "A score above this number is rewarded with 1 and any other with 0; null rewards with the score itself."
     )
-    verifier_deadline_seconds: float = setting(5.0, "How long the verifier may take for one completion.")
+    verifier_deadline_seconds: float = setting(5.0, "The verifier may take this long for one completion.")
 
 
 def resolve_arm(arm: str | None, reward: str | None, cotrain: bool | None, source: str = "") -> tuple[str, str, bool]:

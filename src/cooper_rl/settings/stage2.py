@@ -20,25 +20,32 @@ class PairSettings:
 
     negative_sources: dict[str, float] = setting(
         {"mined": 1.0, "assistant": 1.0},
-        "Where the wrong completions come from, with weights: mined (rollouts that the rule calls wrong, the ones with "
-        "the highest scores first), assistant (rewrites by a language model), perturb (a changed answer), shuffle (a "
-        "completion of another problem).",
+        "Wrong completions come from these sources, in shares by weight: mined (rollouts that the rule finds "
+        "wrong, the highest scores first), assistant (rewrites by a language model), perturb (the right one with "
+        "its answer changed), shuffle (a completion of another problem).",
     )
-    pairs_per_prompt: int = setting(2, "How many pairs are made of each prompt's rollouts; the paper makes 1.", least=1)
+    pairs_per_prompt: int = setting(
+        2, "This many pairs are made of each prompt's rollouts; the paper makes 1.", least=1
+    )
     negative_tries: int = setting(
-        3, "How often a source is asked for a negative that the rule calls wrong, before the pair is given up.", least=1
+        3,
+        "A source is asked this many times for a negative that the rule finds wrong before the pair is given up.",
+        least=1,
     )
     negative_fallback: Literal["none", "perturb", "shuffle"] = setting(
-        "none", "The source that is asked where all tries of a pair's own source have failed; none gives the pair up."
+        "none", "This source is asked where all tries of a pair's own source have failed; none gives the pair up."
     )
     positive_label_noise: float = setting(
         0.0,
-        "The share of positives drawn from completions that are not CORRECT, to imitate a verifier that errs.",
+        "With this probability a positive is drawn from the completions that are not CORRECT, to imitate a "
+        "verifier that errs.",
         least=0,
         most=1,
     )
     positive_fallback: Literal["none", "worked_solution"] = setting(
-        "none", "What the positive is where no rollout is right: the data set's worked_solution, or none and no pair."
+        "none",
+        "Where no rollout is right, worked_solution takes the data set's own solution as the positive; none makes"
+        " no pair.",
     )
 
 
@@ -48,43 +55,43 @@ class UpdateSettings:
 
     HEADING: ClassVar[str] = "The reward model's step (stage 2)"
 
-    reward_model_learning_rate: float = setting(1e-5, "The peak learning rate of the reward model.", least=0)
-    reward_model_weight_decay: float = setting(0.01, "How strongly AdamW decays the reward model's weights.", least=0)
+    reward_model_learning_rate: float = setting(1e-5, "The reward model's learning rate peaks at this value.", least=0)
+    reward_model_weight_decay: float = setting(0.01, "AdamW decays the reward model's weights this strongly.", least=0)
     reward_model_adam_beta1: float = setting(
-        0.9, "How much of its mean of past gradients the reward model's AdamW keeps at each step.", least=0, most=1
+        0.9, "The reward model's AdamW keeps this much of its mean of past gradients at each step.", least=0, most=1
     )
     reward_model_adam_beta2: float = setting(
         0.999,
-        "How much of its mean of past squared gradients the reward model's AdamW keeps at each step.",
+        "The reward model's AdamW keeps this much of its mean of past squared gradients at each step.",
         least=0,
         most=1,
     )
     reward_model_lr_scheduler_type: Literal["constant", "constant_with_warmup", "linear", "cosine"] = setting(
-        "constant_with_warmup", "The schedule of the reward model's learning rate."
+        "constant_with_warmup", "The reward model's learning rate follows this schedule."
     )
     reward_model_warmup_steps: int = setting(
-        0, "Over how many of its steps the reward model's learning rate rises from 0.", least=0
+        0, "The reward model's learning rate rises from 0 over this many of its steps.", least=0
     )
-    reward_model_max_grad_norm: float = setting(
-        1.0, "The norm to which the reward model's gradient is clipped.", least=0
-    )
+    reward_model_max_grad_norm: float = setting(1.0, "The reward model's gradient is clipped to this norm.", least=0)
     reward_model_sharded: bool = setting(
-        False, "Whether FSDP2 shards the reward model's weights and optimiser over the ranks."
+        False, "True shards the reward model's weights and optimiser over the ranks, by FSDP2."
     )
     reward_model_pairs_per_pass: int = setting(
-        0, "How many pairs go through the reward model at a time; fewer need less memory, 0 takes all.", least=0
+        0,
+        "This many pairs go through the reward model at a time; fewer need less memory, 0 takes all of a step.",
+        least=0,
     )
     rehearsal_per_step: int = setting(
-        0, "How many of the rehearsal_triples are in each step, so that the score's threshold does not drift.", least=0
+        0,
+        "Each step learns this many of the rehearsal_triples too, so that the score's threshold does not drift.",
+        least=0,
     )
     replay_per_step: int = setting(
         0,
-        "How many of the run's own rollouts, with the rule's label and half of them right, are in each step.",
+        "Each step learns this many of the run's own rollouts with the rule's label too, half of them right.",
         least=0,
     )
-    label_pairs: bool = setting(
-        False, "Whether the cross-entropy of the pairs' own labels is added to the contrastive loss."
-    )
+    label_pairs: bool = setting(False, "True adds the cross-entropy of the pairs' own labels to the contrastive loss.")
 
 
 @dataclass
@@ -97,18 +104,22 @@ class GuardSettings:
         10, "The guard checks all anchors and probes after every so many updates; 0 means no guard.", least=0
     )
     guard_sample: int = setting(
-        64, "How many anchors and probes are checked after each update; where they fall, all are checked.", least=0
+        64,
+        "The guard checks this many anchors and probes after each update, and all of them where these fall.",
+        least=0,
     )
     guard_tolerance: float = setting(
         0.05,
-        "How far balanced accuracy on the anchors may be below its best level before updates are rolled back.",
+        "Updates are rolled back where balanced accuracy on the anchors falls further than this below its best level.",
         least=0,
     )
     guard_probe_tolerance: float = setting(
-        0.1, "How far the pass rate on the probes may be below its best level before updates are rolled back.", least=0
+        0.1,
+        "Updates are rolled back where the pass rate on the probes falls further than this below its best level.",
+        least=0,
     )
     guard_probes: int = setting(
-        10, "How many of the anchors' questions are probed, each with every known hack.", least=0
+        10, "The guard probes this many of the anchors' questions, each with every known hack.", least=0
     )
 
 
@@ -120,17 +131,17 @@ class AlarmSettings:
 
     rule_misses_per_hit: float = setting(
         0.0,
-        "How many right completions the rule calls INCORRECT for each that it calls CORRECT; the reward model's "
+        "The rule calls this many right completions INCORRECT for each that it calls CORRECT; the reward model's "
         "false-positive rate is corrected by it.",
         least=0,
     )
     alarm_action: Literal["log", "stop", "hybrid"] = setting(
         "log",
-        "What the hacking alarm does when it fires: log warns, stop ends the run with a checkpoint, hybrid makes the "
+        "When the hacking alarm fires, log warns, stop ends the run with a checkpoint, and hybrid makes the "
         "reward hybrid from then on.",
     )
     max_skipped_steps: int = setting(
-        10, "How many steps in a row may be skipped for a gradient that is not finite before the run ends.", least=0
+        10, "The run ends after more than this many steps in a row whose gradient is not finite.", least=0
     )
 
 
@@ -142,11 +153,16 @@ class MeasuringSettings:
 
     heldout_steps: int = setting(
         10,
-        "Held-out problems and triples are measured every so many steps and at the end; 0: at the end alone.",
+        "Held-out problems and triples are measured every so many steps and at the end; 0 measures at the end alone.",
         least=0,
     )
-    heldout_temperature: float = setting(0.7, "The temperature of the held-out completions.", least=0)
-    heldout_top_p: float = setting(0.95, "The top-p of the held-out completions.", least=0, most=1)
+    heldout_temperature: float = setting(0.7, "Held-out completions are sampled at this temperature.", least=0)
+    heldout_top_p: float = setting(
+        0.95,
+        "Held-out completions are sampled from the likeliest tokens that have this share of the probability.",
+        least=0,
+        most=1,
+    )
 
 
 def check_negative_sources(weights: Mapping[str, float]) -> None:

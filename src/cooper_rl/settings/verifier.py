@@ -16,7 +16,7 @@ class VerifierSettings:
 
     verifier: str = setting(
         "math",
-        "The rule: math, math_verify, exact, choice, gsm8k_strict, gsm8k_flexible, reasoning_gym:TASK or "
-        "module:function.",
+        "This rule judges completions: math, math_verify, exact, choice, gsm8k_strict, gsm8k_flexible, "
+        "reasoning_gym:TASK or module:function.",
     )
-    verifier_workers: int = setting(2, "How many processes the verifier works in.", least=1)
+    verifier_workers: int = setting(2, "The verifier works in this many processes.", least=1)
