@@ -25,7 +25,7 @@ from cooper_rl.domains import load_problems
 from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.engines.trl.trainer import CooperTrainer, training_rows
 from cooper_rl.generation import OpenAIServer
-from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.settings.files import resolve_model
 from cooper_rl.verifyrm import VerifyRM
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

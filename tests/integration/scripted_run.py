@@ -16,7 +16,7 @@ from cooper_rl.domains import load_problems
 from cooper_rl.engines.trl.trainer import training_rows
 from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.ranks import leave
-from cooper_rl.settings.recipe import EMBEDDED
+from cooper_rl.settings.files import EMBEDDED
 from cooper_rl.verifyrm import sharding
 from cooper_rl.verifyrm.triples import read_triples
 

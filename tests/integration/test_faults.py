@@ -17,7 +17,8 @@ from cooper_rl.engines.trl.run import build_trainer, run_training
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.method.checkpoints import complete_checkpoint, last_checkpoint
 from cooper_rl.method.journal import read_metrics
-from cooper_rl.settings.recipe import TrainRecipe, load_recipe
+from cooper_rl.settings.recipe import load_recipe
+from cooper_rl.settings.train import TrainRecipe
 
 
 def small_trainer(folder, **settings):

@@ -24,7 +24,7 @@ from cooper_rl.domains import load_problems
 from cooper_rl.engines.trl.trainer import training_rows
 from cooper_rl.generation import conversation
 from cooper_rl.method.journal import read_metrics
-from cooper_rl.settings.recipe import EMBEDDED
+from cooper_rl.settings.files import EMBEDDED
 
 STEPS = 3
 

@@ -55,7 +55,7 @@ def test_results_and_data_agree():
 
 
 def test_the_tutorial_runs(tmp_path):
-    from cooper_rl.settings.recipe import EMBEDDED
+    from cooper_rl.settings.files import EMBEDDED
 
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "tutorial.md").read_text(), re.DOTALL)
     names = {

@@ -23,7 +23,7 @@ ALLOWED = {
     "parts": {"errors"},
     "settings": {"errors"},
     "verifiers": {"records", "errors", "jsonl"},
-    "generation": {"records", "errors", "devices"},
+    "generation": {"records", "errors", "devices", "settings"},
     "domains": {"records", "errors", "parts", "packing", "settings", "jsonl", "verifiers", "generation"},
     "synthesis": {"records", "verifiers"},
     "verifyrm": {"records", "confusion", "errors", "devices", "settings", "jsonl", "synthesis", "engines"},
@@ -38,11 +38,9 @@ ALLOWED = {
         *("evaluation",),
     },
     "report": {"records", "errors", "jsonl"},
-    "compare": {"errors", "jsonl", "report", "console"},
-    "doctor": {"settings", "memory"},
-    "memory": {"errors", "settings", "engines", "domains", "generation"},
+    "doctor": {"errors", "settings", "engines", "domains", "generation"},
     "cli": {
-        *("errors", "settings", "domains", "verifiers", "verifyrm", "labelling", "evaluation", "engines", "compare"),
+        *("errors", "settings", "domains", "verifiers", "verifyrm", "labelling", "evaluation", "engines", "jsonl"),
         *("report", "doctor", "console", "ranks"),
     },
     "__init__": {"records", "engines", "verifiers", "verifyrm"},
@@ -148,7 +146,17 @@ def test_no_unsafe_loading():
 
 
 def test_light_modules_import_without_torch():
-    names = ["records", "errors", "verifiers", "report.write", "domains", "settings.recipe", "cli", "compare"]
+    names = [
+        "records",
+        "errors",
+        "verifiers",
+        "report.write",
+        "domains",
+        "settings.recipe",
+        "cli",
+        "cli.compare",
+        "doctor.findings",
+    ]
     code = "import sys\n" + "".join(
         f"import cooper_rl.{name}\nassert 'torch' not in sys.modules, '{name}'\n"
         for name in names

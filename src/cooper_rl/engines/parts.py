@@ -21,7 +21,8 @@ from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.generation import Generator, OpenAIServer
 from cooper_rl.generation.in_process import TransformersGenerator
 from cooper_rl.records import LabelledCompletion, Problem
-from cooper_rl.settings.recipe import EMBEDDED, TrainRecipe, resolve_model
+from cooper_rl.settings.files import EMBEDDED, resolve_model
+from cooper_rl.settings.train import TrainRecipe
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.triples import read_triples
 

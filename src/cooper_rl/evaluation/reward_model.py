@@ -14,7 +14,7 @@ from cooper_rl.evaluation.published import load_labelled
 from cooper_rl.generation import Sampling, load_generator
 from cooper_rl.labelling.judge import judge_prompt, read_vote
 from cooper_rl.records import THRESHOLD, LabelledCompletion, Problem, Verdict
-from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.settings.files import resolve_model
 from cooper_rl.synthesis.probes import probe_triples
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifiers.math.reader import form_of

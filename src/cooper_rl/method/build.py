@@ -44,7 +44,6 @@ def make_cooper(
     """The method as the settings describe it.
 
     Args:
-        settings: also with `num_generations`, `seed` and `output_dir` of the engine.
         assistant: makes the source of that name; called only where the settings ask for one.
         rehearsal: labelled triples of the reward model's own training, for `rehearsal_per_step`.
         anchors: labelled triples that nothing is trained on; with them the reward model's updates are guarded.

@@ -67,7 +67,7 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
         args = args or CooperConfig(output_dir="cooper-run")
         check_dataset(train_dataset)
         if reward_model is None and args.needs_reward_model:
-            raise BadInputError(f"arm {args.arm} needs a reward model: set reward_model_name_or_path")
+            raise BadInputError(f"arm {args.arm or args.reward} needs a reward model: set reward_model_name_or_path")
         if args.reward_model_sharded and reward_model is not None and reward_model.adapters is not None:
             raise BadInputError("reward_model_sharded: low-rank adapters are small enough to be whole on every rank")
         self.verifier = verifier or RuleVerifier(

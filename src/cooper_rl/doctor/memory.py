@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from cooper_rl.errors import BadInputError, CooperError
-from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.settings.files import resolve_model
+from cooper_rl.settings.train import TrainSettings
 
 FLOAT = 4  # bytes; master weights, gradients and Adam's moments are float32
 KEPT_PER_LAYER = 20  # values of the hidden size that a layer keeps for its backward pass, a token (gated MLP included)
@@ -59,62 +59,79 @@ def shape_of(path: str) -> Shape:
     return Shape(count, config.num_hidden_layers, config.hidden_size, config.vocab_size, heads * head)
 
 
-def estimate(recipe: Mapping[str, Any], *, runtime_bytes: int | None = None) -> dict[str, float]:
+def estimate(settings: TrainSettings, *, runtime_bytes: int | None = None) -> dict[str, float]:
     """GiB by part, for one device; see `total` for what of it is there at the same time.
 
     Args:
         runtime_bytes: what the libraries need besides models; measured in this process by default.
     """
-    policy = shape_of(resolve_model(str(recipe.get("model_name_or_path", "nano")), "policy"))
-    arm, beta = recipe.get("arm", "cooper"), float(recipe.get("beta", 0.001))
-    batch = int(recipe.get("per_device_train_batch_size", 8))
-    steps = int(recipe.get("steps_per_generation") or recipe.get("gradient_accumulation_steps") or 1)
-    completion = int(recipe.get("max_completion_length", 256))
-    tokens = prompt_tokens(recipe) + completion
-    trained = _trained(policy, int(recipe.get("lora_rank", 0)))
-    activation = 2 if recipe.get("bf16") else FLOAT
-    kept = 2 if recipe.get("gradient_checkpointing") else KEPT_PER_LAYER
+    policy = shape_of(resolve_model(settings.model_name_or_path, "policy"))
+    tokens = prompt_tokens(settings) + settings.max_completion_length
     parts = {
         "libraries": float(runtime_bytes if runtime_bytes is not None else library_bytes()),
-        "policy weights": FLOAT * policy.parameters,
-        "policy gradients and optimiser": 3 * FLOAT * trained,
-        "reference policy": FLOAT * policy.parameters if beta and trained == policy.parameters else 0,
-        "policy activations": batch
-        * (
-            tokens * policy.layers * policy.hidden * kept * activation
-            + LOGITS_COPIES * completion * policy.vocabulary * FLOAT
-        ),
-        "key-value cache": batch * steps * tokens * policy.layers * 2 * policy.kv_width * activation,
+        **_of_policy(settings, policy, tokens),
     }
-    if arm != "rule" and recipe.get("reward_model_name_or_path"):
-        reward = shape_of(resolve_model(str(recipe["reward_model_name_or_path"]), "reward_model"))
+    if settings.needs_reward_model and settings.reward_model_name_or_path:
+        reward = shape_of(resolve_model(settings.reward_model_name_or_path, "reward_model"))
         parts["reward model weights"] = FLOAT * reward.parameters
-        if arm == "cooper":
-            own = _trained(reward, int(recipe.get("reward_model_lora_rank", 0)))
-            parts["reward model gradients and optimiser"] = 3 * FLOAT * own
-            groups = max(1, batch * steps // int(recipe.get("num_generations", 16)))
-            pairs = max(1, groups * int(recipe.get("pairs_per_prompt", 1)))
-            at_once = min(pairs, int(recipe.get("reward_model_pairs_per_pass", 0)) or pairs)
-            labelled = sum(int(recipe.get(key, 0)) for key in ("rehearsal_per_step", "replay_per_step"))
-            sequences = 2 * at_once + labelled * at_once // pairs
-            own_tokens = sequences * tokens // 2  # prefixes are shared, completions seldom of full length
-            parts["reward model activations"] = own_tokens * reward.layers * reward.hidden * KEPT_PER_LAYER * activation
-            assistant = recipe.get("assistant_model")  # without one the reference policy is it, where there is one
-            if _asks_in_process(recipe) and (assistant or not parts["reference policy"]):
-                shape = shape_of(resolve_model(str(assistant), "policy")) if assistant else policy
+        if settings.cotrain:
+            parts |= _of_cotraining(settings, reward, tokens)
+            assistant = settings.assistant_model  # without one the reference policy is it, where there is one
+            in_process = settings.asks_assistant and not settings.assistant_base_url
+            if in_process and (assistant or not parts["reference policy"]):
+                shape = shape_of(resolve_model(assistant, "policy")) if assistant else policy
                 parts["assistant weights"] = FLOAT * shape.parameters
-            if recipe.get("anchor_triples"):
-                parts["guard's copy (in main memory)"] = 3 * FLOAT * own
     return {name: value / GIB for name, value in parts.items()}
 
 
-def _asks_in_process(recipe: Mapping[str, Any]) -> bool:
-    """Whether an assistant runs in the training process."""
-    sources = dict(recipe.get("negative_sources", {"assistant": 1}))
-    return bool(sources.get("assistant")) and not recipe.get("assistant_base_url")
+def _of_policy(settings: TrainSettings, policy: Shape, tokens: int) -> dict[str, float]:
+    """Bytes of the policy and the reference policy. `tokens`: of a prompt with its completion."""
+    batch, trained = settings.per_device_train_batch_size, _trained(policy, settings.lora_rank)
+    activation = _activation_bytes(settings)
+    kept = 2 if settings.gradient_checkpointing else KEPT_PER_LAYER
+    return {
+        "policy weights": FLOAT * policy.parameters,
+        "policy gradients and optimiser": 3 * FLOAT * trained,
+        "reference policy": FLOAT * policy.parameters if settings.beta and trained == policy.parameters else 0,
+        "policy activations": batch
+        * (
+            tokens * policy.layers * policy.hidden * kept * activation
+            + LOGITS_COPIES * settings.max_completion_length * policy.vocabulary * FLOAT
+        ),
+        "key-value cache": batch
+        * settings.generation_batches
+        * tokens
+        * policy.layers
+        * 2
+        * policy.kv_width
+        * activation,
+    }
 
 
-def prompt_tokens(recipe: Mapping[str, Any]) -> int:
+def _of_cotraining(settings: TrainSettings, reward: Shape, tokens: int) -> dict[str, float]:
+    """Bytes that training the reward model needs beside its weights. `tokens`: of a prompt with its completion."""
+    own = _trained(reward, settings.reward_model_lora_rank)
+    batch = settings.per_device_train_batch_size * settings.generation_batches
+    pairs = max(1, batch // settings.num_generations) * settings.pairs_per_prompt
+    at_once = min(pairs, settings.reward_model_pairs_per_pass or pairs)
+    labelled = settings.rehearsal_per_step + settings.replay_per_step
+    sequences = 2 * at_once + labelled * at_once // pairs
+    own_tokens = sequences * tokens // 2  # prefixes are shared, completions seldom of full length
+    activations = own_tokens * reward.layers * reward.hidden * KEPT_PER_LAYER * _activation_bytes(settings)
+    parts = {
+        "reward model gradients and optimiser": float(3 * FLOAT * own),
+        "reward model activations": float(activations),
+    }
+    if settings.anchor_triples and settings.guard_steps:
+        parts["guard's copy (in main memory)"] = 3 * FLOAT * own
+    return parts
+
+
+def _activation_bytes(settings: TrainSettings) -> int:
+    return 2 if settings.bf16 else FLOAT
+
+
+def prompt_tokens(settings: TrainSettings) -> int:
     """The longest prompt of a sample of the recipe's problems, in tokens of its policy."""
     from transformers import AutoTokenizer
 
@@ -122,16 +139,14 @@ def prompt_tokens(recipe: Mapping[str, Any]) -> int:
     from cooper_rl.generation import conversation
 
     try:
-        tokenizer = AutoTokenizer.from_pretrained(
-            resolve_model(str(recipe.get("model_name_or_path", "nano")), "policy")
-        )
-        name, split = str(recipe.get("dataset_name", "nano")), str(recipe.get("dataset_split", "train"))
-        problems = load_problems(name, split=split, size=SAMPLE)
+        tokenizer = AutoTokenizer.from_pretrained(resolve_model(settings.model_name_or_path, "policy"))
+        problems = load_problems(settings.dataset_name, split=settings.dataset_split, size=SAMPLE)
     except (OSError, CooperError):
         return PROMPT_TOKENS
-    system = recipe.get("system_prompt")
     texts = [
-        tokenizer.apply_chat_template(conversation(p.question, system), add_generation_prompt=True, tokenize=False)
+        tokenizer.apply_chat_template(
+            conversation(p.question, settings.system_prompt), add_generation_prompt=True, tokenize=False
+        )
         for p in problems
     ]
     return max(len(ids) for ids in tokenizer(texts)["input_ids"])

@@ -8,13 +8,13 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
-from cooper_rl.settings.recipe import EMBEDDED
+from cooper_rl.settings.files import EMBEDDED
+from cooper_rl.settings.train import TrainSettings
 
 # (distribution, least version, first version that is not supported)
 SUPPORTED = (
@@ -102,11 +102,11 @@ def data() -> Iterator[Finding]:
     yield Finding("ok", "hub", "offline (HF_HUB_OFFLINE=1)" if offline else "asked where a name is not local")
 
 
-def memory(recipe: Mapping[str, Any]) -> Iterator[Finding]:
+def memory(settings: TrainSettings) -> Iterator[Finding]:
     """What a run of this recipe needs of a device, and whether it is there."""
-    from cooper_rl.memory import KEPT_ON_CPU, MAIN_MEMORY, available, estimate, total
+    from cooper_rl.doctor.memory import KEPT_ON_CPU, MAIN_MEMORY, available, estimate, total
 
-    parts = estimate(recipe)
+    parts = estimate(settings)
     for name, size in parts.items():
         yield Finding("ok", name, f"{size:8.2f} GiB")
     device, there = available()
@@ -120,9 +120,9 @@ def memory(recipe: Mapping[str, Any]) -> Iterator[Finding]:
     )
 
 
-def print_findings(recipe: Mapping[str, Any] | None = None, *, as_json: bool) -> int:
+def print_findings(settings: TrainSettings | None = None, *, as_json: bool) -> int:
     """Writes the findings to stdout, of a recipe's memory if one is given; returns the exit code, 1 where one fails."""
-    findings = list(examine() if recipe is None else memory(recipe))
+    findings = list(examine() if settings is None else memory(settings))
     if as_json:
         sys.stdout.write(json.dumps([asdict(finding) for finding in findings], indent=2) + "\n")
     else:
