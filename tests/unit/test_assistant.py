@@ -7,7 +7,7 @@ import pytest
 
 from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.generation import OpenAIServer
-from cooper_rl.method.negatives import Slot, make_source
+from cooper_rl.method.negatives import Slot, find_source
 from cooper_rl.method.negatives.assistant import FAILED_STEPS, PAUSE_STEPS, Assistant
 from cooper_rl.method.pairs import Pairs
 from cooper_rl.records import Batch, Reason, Rollout, Verdict
@@ -107,7 +107,7 @@ def test_a_misbehaving_assistant_masks_the_prompt_or_the_next_source_takes_over(
         for fallback, expected in (("none", []), ("perturb", ["perturb"])):
             config = CooperConfig(output_dir="unused", negative_fallback=fallback, negative_tries=2, **settings)
             rewrite = assistant(server, timeout_seconds=0.2, batch_seconds=0.5)
-            pairs = Pairs(config, verifier, {"assistant": rewrite, "perturb": make_source("perturb")})
+            pairs = Pairs(config, verifier, {"assistant": rewrite, "perturb": find_source("perturb")()})
             pairs.prepare(batch)
             result = pairs.build(batch)
             assert [pair.negative_source for pair in result.pairs] == expected

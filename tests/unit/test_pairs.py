@@ -8,7 +8,7 @@ import pytest
 
 from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.errors import BadInputError
-from cooper_rl.method.negatives import NegativeSource, make_source
+from cooper_rl.method.negatives import NegativeSource, find_source
 from cooper_rl.method.negatives.mined import mined
 from cooper_rl.method.negatives.source import KNOWN
 from cooper_rl.method.pairs import PairResult, Pairs, draw_positive, shares
@@ -51,7 +51,7 @@ class Rank:
 def build(rollouts, settings, verifier, *, seed=0, world=None, **sources):
     """The pairs of a step; of the sources that are not given, ours."""
     settings.seed = seed
-    named = {name: sources.get(name) or make_source(name) for name in settings.negative_sources}
+    named = {name: sources.get(name) or find_source(name)() for name in settings.negative_sources}
     batch = Batch(1, tuple(rollouts), tuple(r.reward for r in rollouts))
     return Pairs(settings, verifier, named, world).build(batch)
 
@@ -92,7 +92,7 @@ def test_worked_solution_only_where_no_rollout_is_right(verifier):
 @pytest.mark.parametrize("name", KNOWN)
 def test_what_counts_as_wrong(name):
     """Known fault 3: an unparseable text passes as wrong."""
-    source = Scripted(None) if name == "assistant" else make_source(name)
+    source = Scripted(None) if name == "assistant" else find_source(name)()
     no_answer = Verification(Verdict.UNPARSEABLE, Reason.NO_ANSWER)
     others = [Verification(verdict, Reason.DEADLINE) for verdict in (Verdict.TIMEOUT, Verdict.ERROR, Verdict.CORRECT)]
     others.append(Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM))
@@ -171,4 +171,4 @@ def test_ranks_share_the_prompts_and_draw_what_one_rank_would(verifier):
 def test_a_source_that_nobody_knows_is_refused():
     """It was silently treated as `shuffle`."""
     with pytest.raises(BadInputError, match="no negative source 'suffle': did you mean shuffle"):
-        make_source("suffle")
+        find_source("suffle")

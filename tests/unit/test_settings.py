@@ -206,7 +206,7 @@ def test_python_callers_get_the_same_checks():
         ({"label_pairs": "nope"}, "label_pairs: 'nope' is not true or false"),
         ({"num_generations": 1}, "num_generations = 1: must be at least 2"),
         ({"save_total_limit": 1}, "save_total_limit = 1: must be at least 2"),
-        ({"negative_sources": {"mine": 1}}, "give positive weights to some of assistant, perturb, mined, shuffle"),
+        ({"negative_sources": {"mined": 0}}, "give at least one source a positive weight"),
     ]:
         with pytest.raises(BadInputError, match=message):
             CooperConfig(output_dir="x", **wrong)

@@ -109,10 +109,12 @@ def check_engine(name: str) -> None:
 def check_before_training(recipe: dict[str, Any], *, resume: bool = False) -> None:
     """All that can be found wrong without a model, before the imports that take ten seconds."""
     from cooper_rl.domains import check_problems
+    from cooper_rl.method.build import check_parts
     from cooper_rl.settings.checks import check_train_settings
     from cooper_rl.settings.train import TrainSettings
 
     settings = TrainSettings.from_recipe(recipe)
+    check_parts(settings)
     check_train_settings(settings, resume=resume)
     check_problems(settings.dataset_name, settings.dataset_split)
     if settings.heldout_dataset_name:

@@ -12,8 +12,9 @@ from cooper_rl.method.journal import Journal
 from cooper_rl.method.labelled import Labelled
 from cooper_rl.method.loop import Cooper
 from cooper_rl.method.monitor import Monitor
-from cooper_rl.method.negatives import NegativeSource, make_source
+from cooper_rl.method.negatives import NegativeSource, find_source
 from cooper_rl.method.pairs import Pairs
+from cooper_rl.method.reward import make_reward
 from cooper_rl.method.reward_model import RewardModel
 from cooper_rl.method.world import Alone, World
 from cooper_rl.parts import find
@@ -53,11 +54,9 @@ def make_cooper(
     """
     world = world or Alone()
     journal = journal or Journal(settings.output_dir, writes=world.rank == 0)
-    names = [name for name, weight in settings.negative_sources.items() if weight > 0] if settings.cotrain else []
-    if settings.cotrain and settings.negative_fallback != "none":
-        names.append(settings.negative_fallback)
     sources = {
-        name: assistant() if name == "assistant" and assistant else make_source(name) for name in dict.fromkeys(names)
+        name: assistant() if name == "assistant" and assistant else find_source(name)()
+        for name in source_names(settings)
     }
     return Cooper(
         settings,
@@ -69,6 +68,29 @@ def make_cooper(
         world,
         journal,
     )
+
+
+def source_names(settings: MethodSettings) -> list[str]:
+    """The negative sources that a run needs, each once."""
+    if not settings.cotrain:
+        return []
+    names = [name for name, weight in settings.negative_sources.items() if weight > 0]
+    if settings.negative_fallback != "none":
+        names.append(settings.negative_fallback)
+    return list(dict.fromkeys(names))
+
+
+def check_parts(settings: MethodSettings) -> None:
+    """Looks up every part that the settings name, before anything heavy is loaded.
+
+    Raises:
+        BadInputError: a part has a name that is not known, or a reward needs a model and there is none.
+    """
+    make_reward(settings.reward)
+    for name in source_names(settings):
+        find_source(name)
+    for name in settings.monitors:
+        find("cooper_rl.monitors", name, MONITORS)
 
 
 def make_monitors(

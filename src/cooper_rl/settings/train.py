@@ -22,7 +22,12 @@ class TrainRecipe(DataSettings, ModelSettings, AnchorSettings, HeldOutSettings):
 
 
 @dataclass
-class TrainSettings(TrainRecipe, MethodSettings, PolicySettings):
+class TrainerSettings(MethodSettings, PolicySettings):
+    """The settings of the method and of the policy's trainer: what an engine reads."""
+
+
+@dataclass
+class TrainSettings(TrainRecipe, TrainerSettings):
     """A training recipe, resolved and checked. `trainer_kwargs` has TRL's other fields, which are TRL's to explain.
 
     Raises:
@@ -45,5 +50,5 @@ class TrainSettings(TrainRecipe, MethodSettings, PolicySettings):
 
     def trainer_settings(self) -> dict[str, Any]:
         """What `CooperConfig` takes: the method's fields, the policy's, and TRL's others."""
-        names = [item.name for cls in (MethodSettings, PolicySettings) for item in fields(cls)]
-        return {**{name: getattr(self, name) for name in names}, **self.trainer_kwargs}
+        own = {item.name: getattr(self, item.name) for item in fields(TrainerSettings)}
+        return {**own, **self.trainer_kwargs}

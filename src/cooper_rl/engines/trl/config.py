@@ -9,12 +9,11 @@ from transformers import get_scheduler
 from trl import GRPOConfig
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.settings.method import MethodSettings
-from cooper_rl.settings.policy import PolicySettings
+from cooper_rl.settings.train import TrainerSettings
 
 
 @dataclass
-class CooperConfig(MethodSettings, PolicySettings, GRPOConfig):  # type: ignore[misc]
+class CooperConfig(TrainerSettings, GRPOConfig):  # type: ignore[misc]
     """`GRPOConfig` with the method's settings, and Cooper's defaults where they differ from TRL's.
 
     Raises:

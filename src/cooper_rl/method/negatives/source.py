@@ -75,11 +75,11 @@ class NegativeSource(ABC):
         return {}
 
 
-def make_source(name: str) -> NegativeSource:
+def find_source(name: str) -> type[NegativeSource]:
     """The source of this name, import path or entry point.
 
     Raises:
         BadInputError: there is none.
     """
-    made: NegativeSource = find(GROUP, name, KNOWN)()
-    return made
+    found: type[NegativeSource] = find(GROUP, name, KNOWN)
+    return found
