@@ -107,7 +107,7 @@ def test_a_mean_over_ranks_with_unequal_pair_counts_is_another_training(whole):
     faulty = Run().train(UNEVEN, mean_of_means)
     with pytest.raises(AssertionError, match="rounding explains"):
         same(faulty, whole)
-    for name, tensor in whole.items():  # each tensor alone shows it, the smallest of 128 elements as well
+    for name in whole:  # each tensor alone shows it, the smallest of 128 elements as well
         with pytest.raises(AssertionError, match=name):
             same({**whole, name: faulty[name]}, whole)
 
