@@ -27,7 +27,6 @@ from cooper_rl.verifyrm.trainer import LengthBuckets, RewardModelTrainer, lr_fac
 from ranks import COOPER
 from rounding import assert_same_but_for_rounding
 
-
 TOKENS = 16 * 39  # of a batch of 16 triples, on average
 
 
