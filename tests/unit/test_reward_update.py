@@ -9,6 +9,7 @@ from cooper_rl.records import ContrastivePair, LabelledCompletion
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.updater import RewardModelUpdater
+from rounding import assert_same_but_for_rounding, logit_error
 
 PAIRS = [
     ContrastivePair(f"What is {i} + 2?", str(i + 2), f"It is {i + 2}.", f"It is {i + 5}.", "perturb") for i in range(6)
@@ -77,18 +78,24 @@ def test_the_pairs_own_labels_are_learned_too():
     assert u.reward_model.score(questions, references, [p.negative for p in PAIRS]).max() < 0.5
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize(("size", "pairs", "rehearsed"), [(1, 6, 5), (4, 6, 0), (5, 1, 20)])
 def test_in_several_passes_it_is_the_same_step(size, pairs, rehearsed):
+    """Weights to within rounding. So the metrics: the logarithm of a pair's loss changes by at most what its margin
+    does, the errors of two logits; twice that leaves room for the weights' difference in the second step."""
     triples = [LabelledCompletion(p.question, p.reference_answer, p.positive, True, "", "") for p in PAIRS] * 4
     settings = {"reward_model_learning_rate": 1e-4, "label_pairs": True}
     whole, parts = updater(**settings), updater(**settings, reward_model_pairs_per_pass=size)
-    seen = []
+    seen, error = [], 4 * logit_error(whole.reward_model.model)
     parts.reward_model.logits = lambda *columns: (
         seen.append(len(columns[0])) or VerifyRM.logits(parts.reward_model, *columns)
     )
     for _ in range(2):
         expected = whole.update(PAIRS[:pairs], triples[:rehearsed])
-        assert parts.update(PAIRS[:pairs], triples[:rehearsed]) == pytest.approx(expected, rel=1e-4)
+        assert parts.update(PAIRS[:pairs], triples[:rehearsed]) == pytest.approx(expected, rel=error)
+    tokens = (2 * pairs + rehearsed) * 30
+    trained = [dict(u.reward_model.model.named_parameters()) for u in (parts, whole)]
+    assert_same_but_for_rounding(*trained, [1e-4] * 2, summands=tokens)
     assert len(seen) > 2 and max(seen) <= 4 * size
 
 
@@ -99,7 +106,10 @@ def test_a_lower_precision_of_the_forward_pass_leaves_the_weights_alone():
     u.reward_model.autocast = torch.bfloat16
     rounded = u.reward_model.score(*columns)
     assert rounded.dtype == torch.float32 and not torch.equal(rounded, exact)
-    assert torch.allclose(rounded, exact, atol=0.1)  # near 0.5 the last bits of bf16 move a score by 0.04
+    # sums are float32; each product's weights and result are rounded to bfloat16, with 2^15 times float32's error
+    width = u.reward_model.model.config.hidden_size
+    error = logit_error(u.reward_model.model) / width**0.5 * 2**15 * 2**0.5
+    assert (rounded - exact).abs().max() < error / 4 < 0.1
     before = weights(u).clone()
     u.update(PAIRS)
     assert weights(u).dtype == torch.float32 and (weights(u) != before).float().mean() > 0.9
