@@ -109,6 +109,7 @@ class Slot:
     rng: random.Random
 
     def pair(self, negative: str) -> ContrastivePair:
+        """The slot's positive beside this negative."""
         rollout = self.group[0]
         return ContrastivePair(
             rollout.question,
