@@ -5,13 +5,16 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+KINDS_OF_CHANGE = ("Added", "Changed", "Fixed", "Removed")
 
 
 def script(name: str) -> ModuleType:
@@ -121,3 +124,41 @@ def test_a_public_name_without_a_docstring_is_found(tmp_path):
     )
     found = list(script("site_pages").undocumented(griffe.load("small", search_paths=[str(tmp_path)])))
     assert found == ["small.untold", "small.Alone.untold"]
+
+
+def test_a_setting_is_documented_by_its_sentence(tmp_path):
+    import griffe
+
+    (tmp_path / "small.py").write_text(
+        'class S:\n    a: int = setting(2, "One " "sentence.", least=1)\n    b: int = 3\n    c: int = other(2, "No.")\n'
+    )
+    extensions = griffe.load_extensions(ROOT / "scripts" / "site_settings.py")
+    found = griffe.load("small", search_paths=[str(tmp_path)], extensions=extensions)["S"]
+    assert found["a"].docstring.value == "One sentence." and found["a"].value == "2"
+    assert not found["b"].has_docstring and not found["c"].has_docstring
+
+
+def test_the_changelog_has_one_line_an_entry_by_kind():
+    lines = (ROOT / "CHANGELOG.md").read_text().splitlines()
+    assert {line for line in lines if line.startswith("### ")} <= {f"### {kind}" for kind in KINDS_OF_CHANGE}
+    assert [line for line in lines if line.startswith("  ") or len(line) > 150] == []
+
+
+def test_the_citation_is_of_this_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert (citation["version"], citation["license"]) == (project["version"], project["license"])
+    assert citation["references"][0]["url"] == "https://arxiv.org/abs/2508.05613"
+
+
+def test_the_hooks_run_tools_that_the_environment_has():
+    """The hooks need no network, and the Makefile's environment has what they call."""
+    development = " ".join(
+        tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["dev"]
+    )
+    (repository,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    assert repository["repo"] == "local"
+    for hook in repository["hooks"]:
+        tool = Path(hook["entry"].split()[0])
+        assert tool.parent == Path(".venv/bin") and Path(sys.executable).with_name(tool.name).is_file(), hook["id"]
+    assert "pre-commit>" in development and "pre-commit-hooks>" in development
