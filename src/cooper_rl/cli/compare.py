@@ -46,9 +46,11 @@ class Job:
         return f"{self.arm} seed {self.seed}"
 
     def finished(self) -> bool:
+        """Whether the run came to its end."""
         return (self.folder / "finished.json").is_file()
 
     def failed(self) -> bool:
+        """Whether its process ended with an error."""
         return self.process is not None and self.process.poll() not in (None, 0)
 
 
