@@ -3,6 +3,10 @@
 python scripted_run.py FOLDER PER_DEVICE_BATCH [fsdp2] [reward_model_sharded] [resume], also below torchrun.
 """
 
+from cooper_rl.ranks import RankExit
+
+ENDING = RankExit()
+
 import logging
 import os
 import sys
@@ -15,7 +19,6 @@ from cooper_rl import CooperConfig, CooperTrainer, VerifyRM
 from cooper_rl.domains import load_problems
 from cooper_rl.engines.trl.trainer import training_rows
 from cooper_rl.evaluation.heldout import HeldOut
-from cooper_rl.ranks import leave
 from cooper_rl.settings.files import EMBEDDED
 from cooper_rl.verifyrm import sharding
 from cooper_rl.verifyrm.triples import read_triples
@@ -115,7 +118,7 @@ def main():
     with trainer.verifier:
         trainer.train(resume_from_checkpoint=f"{folder}/checkpoint-3" if "resume" in sys.argv else None)
     assert restores(trainer.reward_model_updater)
-    leave()
+    ENDING.leave()
 
 
 def restores(updater):

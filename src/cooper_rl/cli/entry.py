@@ -14,7 +14,7 @@ import typer
 from cooper_rl.cli import evaluating, judging, labelling, training, watching
 from cooper_rl.cli.options import WITH_OVERRIDES, RecipeCommand
 from cooper_rl.errors import BadInputError, CooperError
-from cooper_rl.ranks import leave
+from cooper_rl.ranks import RankExit
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -52,6 +52,7 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
 
 def main() -> None:
     """Entry point: errors become one line on stderr and an exit code (2 bad input, 1 failed)."""
+    ending = RankExit()
     try:
         app()
     except SystemExit as end:
@@ -63,5 +64,5 @@ def main() -> None:
         typer.echo(f"cooper: {'error' if code == 2 else 'failed'}: {error}", err=True)
     except KeyboardInterrupt:
         code = 130
-    leave(code)
+    ending.leave(code)
     sys.exit(code)
