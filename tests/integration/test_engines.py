@@ -8,7 +8,7 @@ from safetensors.torch import load_file
 from test_arms import SMALL, words_of
 
 from cooper_rl.engines.parts import load_parts, settings_of
-from cooper_rl.engines.plain import PlainTrainer, advantages
+from cooper_rl.engines.plain import PlainTrainer
 from cooper_rl.engines.plain import run_training as run_plain
 from cooper_rl.engines.trl.run import build_trainer
 from cooper_rl.settings.files import EMBEDDED
@@ -89,10 +89,3 @@ def test_a_run_of_the_plain_engine_has_the_files_of_a_run(tmp_path):
         assert (tmp_path / name).is_file()
     for name in ("model.safetensors", "reward_model/model.safetensors", "monitors.json", "complete.json"):
         assert (checkpoint / name).is_file()
-
-
-def test_advantages_by_hand():
-    """Rewards 1, 0, 0, 1: mean 0.5, standard deviation 0.57735; a group that agrees has none."""
-    found = advantages(torch.tensor([1.0, 0.0, 0.0, 1.0, 0.3, 0.3, 0.3, 0.3]), 4)
-    expected = [0.5 / 0.57745, -0.5 / 0.57745, -0.5 / 0.57745, 0.5 / 0.57745, 0, 0, 0, 0]
-    torch.testing.assert_close(found, torch.tensor(expected), atol=1e-5, rtol=1e-4)

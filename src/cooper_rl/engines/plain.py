@@ -11,6 +11,7 @@ import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import torch
@@ -18,6 +19,7 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer, get_scheduler, set_seed
 
 from cooper_rl.devices import own_device
+from cooper_rl.engines.grpo import advantages, grpo_loss
 from cooper_rl.engines.parts import Parts, environment, load_parts, resolved, settings_of
 from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.errors import BadInputError
@@ -88,27 +90,25 @@ class PlainTrainer:
 
     def train(self) -> None:
         """The joint loop (paper, section 3.3)."""
-        started, config = time.monotonic(), self.config
-        self.cooper.journal.log(0, self.measure())
+        started, last = time.monotonic(), self.config.max_steps
+        self.cooper.journal.log(0, self.measure(0))
         self.cooper.begin()
-        for step, problems in zip(range(1, config.max_steps + 1), self.batches(), strict=False):
+        for step, problems in zip(range(1, last + 1), self.batches(), strict=False):
             times = [time.perf_counter()]
-            prompts, completions, texts = self.sample(problems)  # stage 1: the policy
+            prompts, completions, texts = self.sample(problems)
             times.append(time.perf_counter())
             batch = self.cooper.score([sample_of(*pair) for pair in zip(problems, texts, strict=True)], step)
             rewards_B = torch.tensor(batch.rewards)
-            metrics = self.policy_step(prompts, completions, advantages(rewards_B, config.num_generations))
+            metrics = self.policy_step(prompts, completions, rewards_B)  # stage 1: the policy
             times.append(time.perf_counter())
-            report = self.cooper.learn(batch, saving=step == config.max_steps)  # stage 2: the reward model
-            measured = self.measure() if step == config.max_steps or self.due(step) else {}
-            spent = {
+            report = self.cooper.learn(batch, saving=step == last)  # stage 2: the reward model
+            metrics |= {
+                **{"reward": rewards_B.mean().item(), "completions/mean_length": mean(map(len, completions))},
                 "time/generate_seconds": times[1] - times[0],
                 "time/score_seconds": batch.seconds,
                 "time/policy_seconds": times[2] - times[1] - batch.seconds,
             }
-            lengths = [len(ids) for ids in completions]
-            metrics |= {"reward": rewards_B.mean().item(), "completions/mean_length": sum(lengths) / len(lengths)}
-            self.cooper.journal.log(step, {**metrics, **report.metrics, **measured, **spent})
+            self.cooper.journal.log(step, {**metrics, **report.metrics, **self.measure(step)})
             if report.stop:
                 break
         self.save(step)
@@ -147,36 +147,34 @@ class PlainTrainer:
         return encoded, completions, self.tokenizer.batch_decode(completions, skip_special_tokens=True)
 
     def policy_step(
-        self, prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], advantages_B: Tensor
+        self, prompts: list[list[int]], completions: list[list[int]], rewards_B: Tensor
     ) -> dict[str, float]:
-        """One GRPO step: -min(rho A, clip(rho) A) + beta k3, mean over tokens, then over completions."""
+        """One GRPO step on completions that this policy has just sampled."""
         config = self.config
         logprobs_B_T, mask_B_T = self.logprobs(self.policy, prompts, completions)
         with torch.no_grad():
             ref_logprobs_B_T, _ = self.logprobs(self.ref_policy, prompts, completions)
-        ratio_B_T = torch.exp(logprobs_B_T - logprobs_B_T.detach())  # the samples are this policy's own
-        clipped_B_T = ratio_B_T.clamp(1 - config.epsilon, 1 + (config.epsilon_high or config.epsilon))
-        advantages_B_T = advantages_B.to(ratio_B_T.device)[:, None]
-        gain_B_T = torch.minimum(ratio_B_T * advantages_B_T, clipped_B_T * advantages_B_T)
-        difference_B_T = ref_logprobs_B_T - logprobs_B_T
-        kl_B_T = torch.exp(difference_B_T) - difference_B_T - 1
-        lengths_B = mask_B_T.sum(1).clamp(min=1)
-        loss = (((config.beta * kl_B_T - gain_B_T) * mask_B_T).sum(1) / lengths_B).mean()
+        loss, metrics = grpo_loss(
+            logprobs_B_T,
+            logprobs_B_T.detach(),
+            ref_logprobs_B_T,
+            mask_B_T,
+            advantages(rewards_B, config.num_generations).to(logprobs_B_T.device),
+            beta=config.beta,
+            epsilon_low=config.epsilon,
+            epsilon_high=config.epsilon_high or config.epsilon,
+        )
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), config.max_grad_norm)
-        skipped = not bool(torch.isfinite(norm))
-        learning_rate = self.scheduler.get_last_lr()[0]
-        if not skipped:
+        if torch.isfinite(norm):
             self.optimizer.step()
+        self.cooper.skips.count("policy", not torch.isfinite(norm))
+        metrics |= {"grad_norm": norm.item(), "learning_rate": self.scheduler.get_last_lr()[0]}
         self.scheduler.step()
         self.optimizer.zero_grad()
-        self.cooper.skips.count("policy", skipped)
-        kl = ((kl_B_T * mask_B_T).sum() / mask_B_T.sum()).item()
-        return {"loss": loss.item(), "kl": kl, "grad_norm": norm.item(), "learning_rate": learning_rate}
+        return metrics
 
-    def logprobs(
-        self, model: Any, prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]]
-    ) -> tuple[Tensor, Tensor]:
+    def logprobs(self, model: Any, prompts: list[list[int]], completions: list[list[int]]) -> tuple[Tensor, Tensor]:
         """Log-probability of each token given those before it, (B, T - 1), and which are of a completion."""
         rows = [[*prompt, *completion] for prompt, completion in zip(prompts, completions, strict=True)]
         ids_B_T, mask_B_T = (each.to(model.device) for each in pad(rows, self.tokenizer.pad_token_id))
@@ -186,13 +184,11 @@ class PlainTrainer:
         of_completion_B_T = torch.arange(1, ids_B_T.shape[1], device=model.device)[None] >= starts_B[:, None]
         return logprobs_B_T, (of_completion_B_T & mask_B_T[:, 1:].bool()).float()
 
-    def due(self, step: int) -> bool:
-        """Whether the held-out measurements come after this step."""
-        return bool(self.config.heldout_steps) and step % self.config.heldout_steps == 0
-
-    def measure(self) -> dict[str, float]:
-        """The held-out measurements now; none where the recipe names nothing to measure on."""
-        if self.parts.heldout is None:
+    def measure(self, step: int) -> dict[str, float]:
+        """The held-out measurements, where they are due after this step; none where the recipe names none."""
+        every = self.config.heldout_steps
+        due = step in (0, self.config.max_steps) or (every and step % every == 0)
+        if self.parts.heldout is None or not due:
             return {}
         return self.parts.heldout.measure(self.policy, self.tokenizer, self.parts.reward_model, self.verifier)
 
@@ -203,13 +199,6 @@ class PlainTrainer:
         self.policy.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
         complete_checkpoint(folder, step)
-
-
-def advantages(rewards_B: Tensor, group_size: int) -> Tensor:
-    """A_i = (r_i - mean of the group) / (std of the group + 1e-4), shape (B,)."""
-    rewards_P_G = rewards_B.view(-1, group_size)
-    centred_P_G = rewards_P_G - rewards_P_G.mean(1, keepdim=True)
-    return (centred_P_G / (rewards_P_G.std(1, keepdim=True) + 1e-4)).flatten()
 
 
 def sample_of(problem: Problem, completion: str) -> Sample:
