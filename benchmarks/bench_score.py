@@ -16,9 +16,8 @@ import time
 import torch
 from transformers import pipeline
 
-from cooper_rl.domains.nano.world import nano_problems
-from cooper_rl.domains.nano.writer import write_demonstration
-from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.domains.nano.worlds import NANO
+from cooper_rl.settings.files import resolve_model
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.template import render
 
@@ -27,8 +26,8 @@ def triples(count: int) -> tuple[list[str], list[str], list[str]]:
     """Questions, references and completions of one to four statements, in shuffled order."""
     rng = random.Random(0)
     rows = [
-        (p.question, p.reference_answer, " ".join(write_demonstration(p, rng) for _ in range(rng.randint(1, 4))))
-        for p in nano_problems("train", count // 8, 11)
+        (p.question, p.reference_answer, " ".join(NANO.write(p, rng) for _ in range(rng.randint(1, 4))))
+        for p in NANO.problems("train", count // 8, 11)
         for _ in range(8)
     ]
     rng.shuffle(rows)

@@ -19,9 +19,9 @@ import torch
 
 from cooper_rl.domains.nano.triples import written_triples
 from cooper_rl.records import LabelledCompletion
-from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.settings.files import resolve_model
+from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.verifyrm import VerifyRM
-from cooper_rl.verifyrm.config import RewardModelTrainConfig
 from cooper_rl.verifyrm.trainer import RewardModelTrainer
 
 OPTIMS = ("adamw_torch_fused", "adamw_torch")
@@ -68,14 +68,13 @@ def main() -> None:
         LabelledCompletion(t["question"], t["reference"], t["completion"], t["correct"])
         for t in written_triples("train", arguments.triples, 0)
     ]
-    columns = [[getattr(t, name) for t in triples] for name in ("question", "reference_answer", "completion")]
-    lengths = [len(ids) for ids in model.encode(*columns)]
+    lengths = [len(ids) for ids in model.encode(triples)]
     padded = max(lengths) * len(lengths)
-    model.score(*(column[:64] for column in columns))
+    model.score_records(triples[:64])
     rates: dict[str, list[float]] = {"score": [], **{f"train, {optim}": [] for optim in OPTIMS}}
     for turn in range(-1, arguments.turns):  # the first does not count: memory is found, kernels are made
         started = time.perf_counter()
-        model.score(*columns)
+        model.score_records(triples)
         rates["score"].append(sum(lengths) / (time.perf_counter() - started))
         for optim in OPTIMS if turn % 2 else OPTIMS[::-1]:
             with tempfile.TemporaryDirectory() as folder:

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from cooper_rl.domains import load_problems
-from cooper_rl.domains.public import PUBLIC
+from cooper_rl.domains import find_domain, load_problems
+from cooper_rl.domains.problems import KNOWN
 from cooper_rl.errors import BackendError, BadInputError, MissingFileError
 
 
@@ -75,7 +75,7 @@ HUB = {  # a record of each public set as the hub has it, and the question and a
 }
 
 
-@pytest.mark.parametrize("name", sorted(PUBLIC))
+@pytest.mark.parametrize("name", sorted(HUB))
 def test_every_public_set_comes_from_the_hub_without_a_local_copy(name, monkeypatch):
     import datasets
 
@@ -87,10 +87,16 @@ def test_every_public_set_comes_from_the_hub_without_a_local_copy(name, monkeypa
 
     monkeypatch.delenv("COOPER_DATA_DIR", raising=False)
     monkeypatch.setattr(datasets, "load_dataset", load)
-    for split in PUBLIC[name].local:
+    domain = find_domain(name)
+    for split in domain.splits:
         (problem,) = load_problems(name, split=split)
         assert (problem.question, problem.reference_answer) == HUB[name][1]
-    assert asked == list(PUBLIC[name].hub.values()) and all(path.count("/") == 1 for path, _, _ in asked)
+    assert asked == list(domain.hub.values()) and all(path.count("/") == 1 for path, _, _ in asked)
+
+
+def test_every_known_name_is_tried_here():
+    assert HUB.keys() | {"nano", "nano-kinship", "nano-weekdays"} == KNOWN.keys()
+    assert all(find_domain(name).name == name for name in KNOWN)
 
 
 def test_a_hub_that_is_not_there_is_one_line(monkeypatch):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from cooper_rl.cli import app
+from cooper_rl.confusion import Confusion
 from cooper_rl.errors import BadInputError, MissingFileError
-from cooper_rl.evaluation.metrics import auroc, bootstrap, calibration_error, figures
+from cooper_rl.evaluation.metrics import auroc, bootstrap, calibration_error, metrics_of
 from cooper_rl.evaluation.published import check_labelled, load_labelled
 from cooper_rl.evaluation.reward_model import EvalSettings, answer_type, drawn, evaluate_files
 from cooper_rl.records import LabelledCompletion, Problem, Verdict
@@ -19,7 +20,7 @@ CORRECT = np.array([True, True, True, False, False, False])
 
 
 def test_figures_by_hand():
-    found = figures(SCORES, CORRECT)
+    found = metrics_of(SCORES, CORRECT)
     assert found["accuracy"] == pytest.approx(4 / 6)
     assert found["balanced_accuracy"] == pytest.approx((2 / 3 + 2 / 3) / 2)
     assert found["precision"] == found["recall"] == found["f1"] == pytest.approx(2 / 3)
@@ -27,10 +28,19 @@ def test_figures_by_hand():
     assert found["calibration_error"] == pytest.approx((0.1 + 0.2 + 0.6 + 0.6 + 0.2 + 0.1) / 6)
 
 
+def test_a_confusion_by_hand():
+    found = Confusion(true_positives=3, false_positives=1, false_negatives=2, true_negatives=4)
+    assert (found.count, found.accuracy, found.recall, found.specificity) == (10, 0.7, 0.6, 0.8)
+    assert (found.balanced_accuracy, found.precision, found.f1) == (pytest.approx(0.7), 0.75, pytest.approx(6 / 9))
+    said, correct = (np.array([bool(int(digit)) for digit in digits]) for digits in ("1110000110", "1110000001"))
+    assert Confusion.of(said, correct) == Confusion(3, 2, 1, 4)
+    assert Confusion.of(said[:0], correct[:0], of_nothing=0.0).accuracy == 0.0
+
+
 def test_ties_count_half_and_what_is_not_known_is_nan():
     assert auroc(np.array([0.5, 0.5]), np.array([True, False])) == 0.5
     assert np.isnan(auroc(np.array([0.5, 0.5]), np.array([True, True])))
-    assert np.isnan(figures(np.zeros(3), CORRECT[:3])["precision"])
+    assert np.isnan(metrics_of(np.zeros(3), CORRECT[:3])["precision"])
     assert calibration_error(np.array([1.0, 1.0]), np.array([True, True])) == 0
 
 
@@ -44,7 +54,7 @@ def test_the_interval_covers_the_figure_and_narrows():
     scores = np.where(rng.random(2000) < 0.8, correct, ~correct).astype(float)
 
     def accuracy(s, c):
-        return figures(s, c)["accuracy"]
+        return metrics_of(s, c)["accuracy"]
 
     few, many = (bootstrap(accuracy, scores[:n], correct[:n], samples=300) for n in (100, 2000))
     assert few[0] < 0.8 < few[1] and many[0] < 0.8 < many[1]

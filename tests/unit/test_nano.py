@@ -11,26 +11,21 @@ import torch
 from safetensors.torch import load_file
 
 from cooper_rl.domains.nano import weekdays
-from cooper_rl.domains.nano.kinship import FORMS as KINSHIP_FORMS
-from cooper_rl.domains.nano.kinship import (
-    another_relation,
-    is_true_relation,
-    kinship_problems,
-    state_relation,
-    write_kinship,
-)
+from cooper_rl.domains.nano.arithmetic import Arithmetic
+from cooper_rl.domains.nano.kinship import Kinship
+from cooper_rl.domains.nano.numbers import canonical_number, stated_number
 from cooper_rl.domains.nano.pretrain import PretrainConfig, begun, pretrain
 from cooper_rl.domains.nano.triples import lesson_triples, written_triples
-from cooper_rl.domains.nano.truth import canonical, is_true, stated_value
-from cooper_rl.domains.nano.world import SPLITS, nano_problems, split_of
-from cooper_rl.domains.nano.worlds import WORLDS
-from cooper_rl.domains.nano.writer import FORMS, near_miss, reference_value, state_answer, write_demonstration
-from cooper_rl.domains.problems import NANO
+from cooper_rl.domains.nano.world import SPLITS, split_of
+from cooper_rl.domains.nano.worlds import NANO, WORLDS
+from cooper_rl.domains.problems import KNOWN, find_domain
 from cooper_rl.method.pairs import accepts_negative
 from cooper_rl.records import Verdict
-from cooper_rl.settings.recipe import EMBEDDED, read_recipe
+from cooper_rl.settings.files import EMBEDDED
+from cooper_rl.settings.recipe import read_recipe
 from cooper_rl.verifiers import RuleVerifier
 
+KINSHIP, WEEKDAYS = WORLDS["nano-kinship"], WORLDS["nano-weekdays"]
 RECIPES = Path(__file__).parents[2] / "recipes"
 
 
@@ -50,47 +45,48 @@ def test_shipped_weights_belong_to_their_recipe(world, part):
 
 
 def test_the_worlds_are_the_data_sets_of_that_name():
-    assert tuple(WORLDS) == NANO
+    assert set(WORLDS) == {name for name, path in KNOWN.items() if ".nano." in path}
+    assert all(type(find_domain(name)) is type(world) and world.name == name for name, world in WORLDS.items())
 
 
 def test_splits_are_disjoint_and_reproducible():
-    sets = {split: {p.question for p in nano_problems(split, 300, 0)} for split in SPLITS}
+    sets = {split: {p.question for p in NANO.problems(split, 300, 0)} for split in SPLITS}
     assert all(len(questions) == 300 for questions in sets.values())
     assert all(split_of(q) == split for split, questions in sets.items() for q in questions)
-    assert [p.question for p in nano_problems("train", 20, 7)] == [p.question for p in nano_problems("train", 20, 7)]
+    assert [p.question for p in NANO.problems("train", 20, 7)] == [p.question for p in NANO.problems("train", 20, 7)]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", Arithmetic.forms)
 def test_truth_understands_every_form(form):
     rng = random.Random(form)
-    for problem in nano_problems("train", 150, 1):
-        value = reference_value(problem)
-        assert is_true(problem, state_answer(problem, value, form, rng)), state_answer(problem, value, form, rng)
-        wrong = near_miss(value, rng)
-        assert not is_true(problem, state_answer(problem, wrong, form, rng))
+    for problem in NANO.problems("train", 150, 1):
+        value = NANO.answer(problem)
+        assert NANO.is_true(problem, NANO.state(problem, value, form, rng)), NANO.state(problem, value, form, rng)
+        wrong = NANO.another(problem, value, rng)
+        assert not NANO.is_true(problem, NANO.state(problem, wrong, form, rng))
         steps = " ".join(problem.metadata["steps"])
-        assert is_true(problem, f"{steps} {state_answer(problem, value, form, rng)}")
+        assert NANO.is_true(problem, f"{steps} {NANO.state(problem, value, form, rng)}")
 
 
 def test_truth_refuses_hedges_and_nonsense():
     for text in ("The answer is 3 or 4.", r"\boxed{3} or \boxed{4}", "", "The answer is minus almonds.", "3"):
-        assert stated_value(text) is None
-    assert stated_value("The answer is 3/0.") == "undefined" == stated_value("The answer is 6.1/1.")
+        assert stated_number(text) is None
+    assert stated_number("The answer is 3/0.") == "undefined" == stated_number("The answer is 6.1/1.")
 
 
 def test_a_completion_that_names_several_answers_is_wrong_for_truth_and_rule():
     rng = random.Random(0)
-    problems = nano_problems("train", 60, 1)
-    texts = [write_demonstration(p, rng, "hedged") for p in problems]
+    problems = NANO.problems("train", 60, 1)
+    texts = [NANO.write(p, rng, "hedged") for p in problems]
     with RuleVerifier("math_verify", workers=1) as verifier:
         assert set(verifier.verify_many([p.reference_answer for p in problems], texts)) == {Verdict.INCORRECT}
-    assert not any(is_true(p, text) for p, text in zip(problems, texts, strict=True))
+    assert not any(NANO.is_true(p, text) for p, text in zip(problems, texts, strict=True))
 
 
 def test_the_label_of_a_written_triple_is_whether_statement_and_reference_agree():
     triples = written_triples("train", 400, 5)
     for triple in triples:
-        agree = canonical(triple["reference"]) == stated_value(triple["completion"])
+        agree = canonical_number(triple["reference"]) == stated_number(triple["completion"])
         assert agree == triple["correct"], triple
     assert 0.4 < sum(t["correct"] for t in triples) / 400 < 0.6
     assert 0.3 < sum(not t["question"] for t in triples) / 400 < 0.6
@@ -100,16 +96,16 @@ def test_the_label_of_a_written_triple_is_whether_statement_and_reference_agree(
 
 def test_triples_with_the_problems_own_reference_can_be_told_from_question_and_solution():
     triples = written_triples("train", 400, 5, own_reference=True)
-    references = {problem.question: problem.reference_answer for problem in nano_problems("train", 100, 5)}
+    references = {problem.question: problem.reference_answer for problem in NANO.problems("train", 100, 5)}
     for triple in triples:
         assert triple["reference"] == references[triple["question"]]
-        assert triple["correct"] == (canonical(triple["reference"]) == stated_value(triple["completion"]))
+        assert triple["correct"] == (canonical_number(triple["reference"]) == stated_number(triple["completion"]))
     assert 0.4 < sum(t["correct"] for t in triples) / 400 < 0.6
 
 
 def test_kinship_follows_from_the_worked_steps():
     """The steps name the two persons of the question in the story's own words, and the answer follows."""
-    for problem in kinship_problems("train", 300, 2):
+    for problem in KINSHIP.problems("train", 300, 2):
         *steps, last = problem.metadata["steps"]
         about = problem.metadata["entry"]["metadata"]
         assert last == f"{about['person1']} is the {problem.reference_answer} of {about['person2']}."
@@ -118,23 +114,23 @@ def test_kinship_follows_from_the_worked_steps():
         assert {about["person1"], about["person2"]} <= named <= set(re.findall(r"\w+", problem.question))
 
 
-@pytest.mark.parametrize("form", KINSHIP_FORMS)
+@pytest.mark.parametrize("form", Kinship.forms)
 def test_truth_understands_every_form_of_a_relation(form):
     rng = random.Random(form)
-    for problem in kinship_problems("heldout", 100, 1):
+    for problem in KINSHIP.problems("heldout", 100, 1):
         right = problem.reference_answer
         steps = " ".join(problem.metadata["steps"])
-        said = state_relation(problem, right, form, rng)
-        assert is_true_relation(problem, said) and is_true_relation(problem, f"{steps} {said}"), said
-        assert not is_true_relation(problem, state_relation(problem, another_relation(right, rng), form, rng))
-        assert not is_true_relation(problem, write_kinship(problem, rng, "hedged"))
-        assert not is_true_relation(problem, write_kinship(problem, rng, "blank"))
+        said = KINSHIP.state(problem, right, form, rng)
+        assert KINSHIP.is_true(problem, said) and KINSHIP.is_true(problem, f"{steps} {said}"), said
+        assert not KINSHIP.is_true(problem, KINSHIP.state(problem, KINSHIP.another(problem, right, rng), form, rng))
+        assert not KINSHIP.is_true(problem, KINSHIP.write(problem, rng, "hedged"))
+        assert not KINSHIP.is_true(problem, KINSHIP.write(problem, rng, "blank"))
 
 
 def test_the_rule_is_weak_where_answers_are_words_and_never_calls_a_right_one_wrong():
-    problems = kinship_problems("train", 200, 3)
+    problems = KINSHIP.problems("train", 200, 3)
     rng = random.Random(0)
-    texts = [write_kinship(problem, rng, "direct") for problem in problems]
+    texts = [KINSHIP.write(problem, rng, "direct") for problem in problems]
     with RuleVerifier("math_verify", workers=1) as verifier:
         verdicts = verifier.verify_many([p.reference_answer for p in problems], texts)
     assert 0.1 < sum(verdict is Verdict.CORRECT for verdict in verdicts) / len(verdicts) < 0.4
@@ -142,19 +138,18 @@ def test_the_rule_is_weak_where_answers_are_words_and_never_calls_a_right_one_wr
 
 
 def test_kinship_triples_say_whether_statement_and_reference_agree():
-    triples = written_triples("train", 200, 5, world=WORLDS["nano-kinship"])
-    world = WORLDS["nano-kinship"]
-    assert all(t["correct"] == (t["reference"] == world.stated(t["completion"])) for t in triples)
+    triples = written_triples("train", 200, 5, world=KINSHIP)
+    assert all(t["correct"] == (t["reference"] == KINSHIP.stated(t["completion"])) for t in triples)
     assert 0.4 < sum(t["correct"] for t in triples) / 200 < 0.7
 
 
 def weekday_problems(size, seed):
-    problems = weekdays.mixed_problems("train", 5 * size, seed)
+    problems = WEEKDAYS.problems("train", 5 * size, seed)
     return [problem for problem in problems if problem.metadata["task"] == weekdays.TASK][:size]
 
 
 def test_weekdays_are_counted_in_the_worked_steps_and_the_answer_follows():
-    shares = [problem.metadata["task"] == weekdays.TASK for problem in weekdays.mixed_problems("heldout", 1000, 0)]
+    shares = [problem.metadata["task"] == weekdays.TASK for problem in WEEKDAYS.problems("heldout", 1000, 0)]
     assert 0.25 < sum(shares) / 1000 < 0.35
     for problem in weekday_problems(200, 2):
         steps = problem.metadata["steps"]
@@ -164,38 +159,38 @@ def test_weekdays_are_counted_in_the_worked_steps_and_the_answer_follows():
         assert weekdays.miscounted(problem) != problem.reference_answer
 
 
-@pytest.mark.parametrize("form", weekdays.FORMS)
+@pytest.mark.parametrize("form", weekdays.DAY_FORMS)
 def test_truth_understands_every_form_of_a_weekday(form):
     rng = random.Random(form)
     for problem in weekday_problems(60, 1):
         right = problem.reference_answer
         steps = " ".join(problem.metadata["steps"])
-        said = weekdays.state_weekday(problem, right, form, rng)
-        assert weekdays.is_true_mixed(problem, said) and weekdays.is_true_mixed(problem, f"{steps} {said}"), said
-        assert not weekdays.is_true_mixed(problem, f"{said} It is 5.")
-        for wrong in (weekdays.another_day(right, rng), weekdays.miscounted(problem)):
-            assert not weekdays.is_true_mixed(problem, weekdays.state_weekday(problem, wrong, form, rng))
-        assert not weekdays.is_true_mixed(problem, weekdays.write_mixed(problem, rng, "hedged"))
-        assert not weekdays.is_true_mixed(problem, weekdays.write_mixed(problem, rng, "blank"))
+        said = WEEKDAYS.state(problem, right, form, rng)
+        assert WEEKDAYS.is_true(problem, said) and WEEKDAYS.is_true(problem, f"{steps} {said}"), said
+        assert not WEEKDAYS.is_true(problem, f"{said} It is 5.")
+        for wrong in (WEEKDAYS.another(problem, right, rng), weekdays.miscounted(problem)):
+            assert not WEEKDAYS.is_true(problem, WEEKDAYS.state(problem, wrong, form, rng))
+        assert not WEEKDAYS.is_true(problem, WEEKDAYS.write(problem, rng, "hedged"))
+        assert not WEEKDAYS.is_true(problem, WEEKDAYS.write(problem, rng, "blank"))
 
 
 def test_of_weekdays_the_rule_says_nothing_and_some_demonstrations_are_a_day_off():
     problems = weekday_problems(200, 3)
     rng = random.Random(0)
-    texts = [weekdays.write_mixed(problem, rng) for problem in problems]
-    true = [weekdays.is_true_mixed(problem, text) for problem, text in zip(problems, texts, strict=True)]
+    texts = [WEEKDAYS.write(problem, rng) for problem in problems]
+    true = [WEEKDAYS.is_true(problem, text) for problem, text in zip(problems, texts, strict=True)]
     with RuleVerifier("math_verify", workers=1) as verifier:
         checks = verifier.explain_many([p.reference_answer for p in problems], texts)
     assert {check.verdict for check, right in zip(checks, true, strict=True) if right} == {Verdict.UNPARSEABLE}
     assert Verdict.CORRECT not in {check.verdict for check in checks}
     assert not any(accepts_negative(check, "mined") for check, right in zip(checks, true, strict=True) if right)
     assert 0.4 < sum(true) / len(true) < 0.6
-    worked = [weekdays.write_mixed(problem, rng, "steps") for problem in problems]
-    assert all(weekdays.is_true_mixed(problem, text) for problem, text in zip(problems, worked, strict=True))
+    worked = [WEEKDAYS.write(problem, rng, "steps") for problem in problems]
+    assert all(WEEKDAYS.is_true(problem, text) for problem, text in zip(problems, worked, strict=True))
 
 
 def test_triples_of_the_mixed_world_say_whether_statement_and_reference_agree():
-    world = WORLDS["nano-weekdays"]
+    world = WEEKDAYS
     triples = written_triples("train", 400, 5, world=world)
     assert all(t["correct"] == (world.canonical(t["reference"]) == world.stated(t["completion"])) for t in triples)
     days = [t["correct"] for t in triples if "calendar" in t["source"]]
@@ -203,7 +198,7 @@ def test_triples_of_the_mixed_world_say_whether_statement_and_reference_agree():
 
 
 def test_a_lesson_is_mostly_statements_of_one_task():
-    world = WORLDS["nano-weekdays"]
+    world = WEEKDAYS
     triples = lesson_triples(world, weekdays.TASK, "train", 400, 3)
     mine = [t for t in triples if t["source"].endswith(weekdays.TASK)]
     assert len(triples) == 400 and len(mine) == 300

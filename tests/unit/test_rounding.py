@@ -7,7 +7,7 @@ import torch
 from torch.nn.functional import logsigmoid
 from transformers import AutoModelForSequenceClassification
 
-from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.settings.files import resolve_model
 from rounding import FRACTIONS, U, allowed, assert_same_but_for_rounding, farthest
 
 pytestmark = pytest.mark.numeric

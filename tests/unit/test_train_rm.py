@@ -16,10 +16,10 @@ from safetensors.torch import load_file
 from cooper_rl.domains.nano.triples import written_triples
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import LabelledCompletion, Verdict
+from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.synthesis.augment import augmented, spoilt
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm import VerifyRM
-from cooper_rl.verifyrm.config import RewardModelTrainConfig
 from cooper_rl.verifyrm.losses import bce_loss
 from cooper_rl.verifyrm.model import VerifyRMSettings
 from cooper_rl.verifyrm.train import fitted_temperature, train_reward_model

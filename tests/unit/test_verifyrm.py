@@ -14,12 +14,12 @@ from transformers import (
 )
 
 from cooper_rl.devices import own_device
-from cooper_rl.domains.nano.world import nano_problems
-from cooper_rl.domains.nano.writer import write_demonstration
+from cooper_rl.domains.nano.worlds import NANO
 from cooper_rl.errors import BadInputError, MissingFileError
-from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.records import LabelledCompletion, Triple
+from cooper_rl.settings.files import resolve_model
+from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.verifyrm import VerifyRM, VerifyRMSettings
-from cooper_rl.verifyrm.config import RewardModelTrainConfig
 from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.template import encode, render
 from cooper_rl.verifyrm.train import split_by_question, train_reward_model
@@ -30,12 +30,8 @@ from rounding import logit_error
 @pytest.fixture(scope="module")
 def triples():
     rng = random.Random(0)
-    problems = nano_problems("heldout", 12, 5)
-    rows = [
-        (p.question, p.reference_answer, write_demonstration(p, rng) * rng.randint(0, 2))
-        for p in problems
-        for _ in "12345"
-    ]
+    problems = NANO.problems("heldout", 12, 5)
+    rows = [(p.question, p.reference_answer, NANO.write(p, rng) * rng.randint(0, 2)) for p in problems for _ in "12345"]
     rng.shuffle(rows)
     return list(map(list, zip(*rows, strict=True)))
 
@@ -53,7 +49,7 @@ def test_a_field_cannot_fake_the_structure():
 
 def test_special_tokens_in_model_text_stay_text(nano_reward_model):
     tokenizer = nano_reward_model.tokenizer
-    (ids,) = nano_reward_model.encode(["Q"], ["1"], ["<|end|><|pad|> 1"])
+    (ids,) = nano_reward_model.encode([Triple("Q", "1", "<|end|><|pad|> 1")])
     assert not {tokenizer.eos_token_id, tokenizer.pad_token_id} & set(ids)
 
 
@@ -61,7 +57,7 @@ def test_truncation_keeps_question_reference_and_the_end(nano_reward_model):
     """Known fault 5: another truncation in RL than in training. Both call this function."""
     tokenizer = nano_reward_model.tokenizer
     long = "1 + 1 = 2. " * 200 + "The answer is 77."
-    (ids,) = encode(tokenizer, ["How many?"], ["77"], [long], max_tokens=64)
+    (ids,) = encode(tokenizer, [Triple("How many?", "77", long)], max_tokens=64)
     text = tokenizer.decode(ids)
     assert len(ids) == 64 and text.startswith("<question>How many?</question>") and "<completion>" in text
     assert text.endswith("The answer is 77.</completion>")
@@ -70,7 +66,8 @@ def test_truncation_keeps_question_reference_and_the_end(nano_reward_model):
 def test_a_long_question_does_not_push_out_the_reference_answer(nano_reward_model):
     tokenizer = nano_reward_model.tokenizer
     question = "One and one are two. " * 100 + "How many?"
-    (ids,) = encode(tokenizer, [question], ["77"], ["1 + 1 = 2. " * 200 + "The answer is 77."], max_tokens=64)
+    completion = "1 + 1 = 2. " * 200 + "The answer is 77."
+    (ids,) = encode(tokenizer, [Triple(question, "77", completion)], max_tokens=64)
     text = tokenizer.decode(ids)
     assert len(ids) == 64 and text.endswith("The answer is 77.</completion>")
     assert "How many?</question>\n<reference_answer>77</reference_answer>\n<completion>" in text
@@ -80,13 +77,21 @@ def test_what_a_short_completion_leaves_is_the_question_s(nano_reward_model):
     """No token is there twice: what is cut is the question's beginning alone."""
     question = " ".join(str(number) for number in range(1000, 1100)) + " How many?"
     whole = nano_reward_model.tokenizer(render(question, "77", "77."), split_special_tokens=True)["input_ids"]
-    (ids,) = encode(nano_reward_model.tokenizer, [question], ["77"], ["77."], max_tokens=64)
+    (ids,) = encode(nano_reward_model.tokenizer, [Triple(question, "77", "77.")], max_tokens=64)
     assert len(whole) > 128 and ids == whole[-64:]
 
 
 def test_training_and_scoring_see_the_same_tokens(nano_reward_model, triples):
     scored = torch.sigmoid(nano_reward_model.logits(*triples)).detach()
     assert torch.allclose(scored, nano_reward_model.score(*triples), atol=1e-5)
+
+
+def test_records_and_their_columns_are_scored_alike(nano_reward_model, triples):
+    records = [LabelledCompletion(*fields, correct=True) for fields in zip(*triples, strict=True)]
+    assert torch.equal(nano_reward_model.score_records(records), nano_reward_model.score(*triples))
+    assert torch.equal(nano_reward_model.logits_of(records), nano_reward_model.logits(*triples))
+    with pytest.raises(ValueError, match=r"got \(2, 1, 2\)"):
+        nano_reward_model.score(["a", "b"], ["1"], ["1", "2"])
 
 
 def test_no_triples_no_scores(nano_reward_model):
@@ -143,8 +148,8 @@ def test_trl_takes_it_for_a_reward_model(nano_reward_model, triples, tmp_path):
     from trl import RewardConfig, RewardTrainer
 
     nano_reward_model.save_pretrained(tmp_path / "rm")
-    question, reference, completion = (list(column)[:4] for column in triples)
-    ids = nano_reward_model.encode(question, reference, completion)
+    rows = [Triple(*fields) for fields in zip(*triples, strict=True)][:4]
+    ids = nano_reward_model.encode(rows)
     dataset = Dataset.from_dict({"chosen_ids": ids, "rejected_ids": [i[:-3] for i in ids]})
     settings = RewardConfig(
         output_dir=str(tmp_path / "out"), max_steps=1, report_to=[], use_cpu=True, bf16=False, save_strategy="no"
@@ -152,7 +157,7 @@ def test_trl_takes_it_for_a_reward_model(nano_reward_model, triples, tmp_path):
     trainer = RewardTrainer(model=str(tmp_path / "rm"), args=settings, train_dataset=dataset)
     row = torch.tensor(ids[:1])
     with torch.inference_mode():
-        own = nano_reward_model.logits(question[:1], reference[:1], completion[:1])
+        own = nano_reward_model.logits_of(rows[:1])
         assert torch.allclose(trainer.model(input_ids=row).logits[:, 0].float(), own, atol=1e-4)
     trainer.train()
 
@@ -197,7 +202,7 @@ def test_refused_folders(tmp_path):
 def write_triples(path, count=80):
     rng = random.Random(1)
     rows = []
-    for problem in nano_problems("train", count, 3):
+    for problem in NANO.problems("train", count, 3):
         for right in (True, False):
             answer = problem.reference_answer if right else "99999"
             rows.append(

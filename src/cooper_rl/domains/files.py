@@ -3,16 +3,52 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cooper_rl.errors import BadInputError
+from cooper_rl.domains.domain import StoredDomain
+from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.jsonl import records
 from cooper_rl.records import Problem
+from cooper_rl.settings.files import local_file
 
 QUESTION_FIELDS = ("question", "problem", "prompt", "Body")
 ANSWER_FIELDS = ("reference_answer", "reference", "final_answer", "answer", "Answer")
+SUFFIXES = (".jsonl", ".json", ".parquet")
+
+
+class FileSet(StoredDomain):
+    """The problems of a local file; it has no splits, so every split is the whole file."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def read(self, split: str) -> list[Problem]:
+        """All problems of the file.
+
+        Raises:
+            MissingFileError, BadInputError: there is no such file; a record lacks a question or an answer.
+        """
+        path = local_file(self.name)
+        if path is None:
+            raise MissingFileError(f"{self.name}: no such file, here or in COOPER_DATA_DIR")
+        return read_problem_file(path)
+
+    def check(self, split: str) -> None:
+        """Reads the file: what is wrong with it is known before a model is loaded."""
+        if not self.read(split):
+            raise BadInputError(f"{self.name}: no problem with an answer in it")
+
+
+def local_copy(filename: str) -> Path | None:
+    """The copy of a published file in COOPER_DATA_DIR, if it is there."""
+    root = os.environ.get("COOPER_DATA_DIR")
+    if not root:
+        return None
+    candidates = (Path(root) / "problems" / filename, Path(root) / filename)
+    return next((path for path in candidates if path.is_file()), None)
 
 
 def read_problem_file(path: Path) -> list[Problem]:

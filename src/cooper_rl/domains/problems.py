@@ -1,75 +1,83 @@
-"""`load_problems`: a data set's name in, `Problem` records out."""
+"""Domains by name, and their problems: a data set's name in, `Problem` records out."""
 
 from __future__ import annotations
 
-import logging
-import random
 from collections.abc import Callable
 
-from cooper_rl.domains.files import read_problem_file
-from cooper_rl.domains.public import PUBLIC, load_public, local_copy
-from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.domains.domain import Domain
+from cooper_rl.domains.files import SUFFIXES, FileSet
+from cooper_rl.domains.generated import PREFIX, ReasoningGymTask
+from cooper_rl.domains.hub import HubSet
+from cooper_rl.errors import BadInputError
+from cooper_rl.parts import find
 from cooper_rl.records import Problem
-from cooper_rl.settings.recipe import local_file
 
-logger = logging.getLogger(__name__)
-SUFFIXES = (".jsonl", ".json", ".parquet")
-NANO = ("nano", "nano-kinship", "nano-weekdays")
+GROUP = "cooper_rl.domains"
+KNOWN = {  # import paths, so that nothing is imported that nobody asked for
+    "nano": "cooper_rl.domains.nano.arithmetic:Arithmetic",
+    "nano-kinship": "cooper_rl.domains.nano.kinship:Kinship",
+    "nano-weekdays": "cooper_rl.domains.nano.weekdays:Weekdays",
+    "gsm8k": "cooper_rl.domains.public:Gsm8k",
+    "math": "cooper_rl.domains.public:Math",
+    "math500": "cooper_rl.domains.public:Math500",
+    "svamp": "cooper_rl.domains.public:Svamp",
+    "olympiadbench": "cooper_rl.domains.public:OlympiadBench",
+    "odyssey": "cooper_rl.domains.public:Odyssey",
+    "aqua": "cooper_rl.domains.public:Aqua",
+}
+OTHERS = f", or name a {PREFIX}<task>, a hub id (owner/name) or a .jsonl/.json/.parquet file"
+
+
+def find_domain(name: str) -> Domain:
+    """The domain of this name.
+
+    Args:
+        name: one of `KNOWN`, `reasoning_gym:<task>`, a local .jsonl, .json or .parquet file, a hub id `owner/name`, the
+            name of an installed entry point of the group `cooper_rl.domains`, or a `module:Class` of one's own.
+
+    Raises:
+        BadInputError: nothing is known by that name, or it is no `Domain`.
+    """
+    if name.startswith(PREFIX):
+        return ReasoningGymTask(name.removeprefix(PREFIX))
+    if name.endswith(SUFFIXES):
+        return FileSet(name)
+    if name.count("/") == 1 and ":" not in name:
+        return HubSet(name)
+    found = find(GROUP, name, KNOWN, kind="data set", others=OTHERS)
+    domain = found() if isinstance(found, type) and issubclass(found, Domain) else found
+    if not isinstance(domain, Domain):
+        raise BadInputError(f"data set {name!r}: {found!r} is no subclass of cooper_rl.domains.Domain")
+    return domain
 
 
 def load_problems(name: str, *, split: str = "train", size: int | None = None, seed: int = 0) -> list[Problem]:
-    """Problems of a data set: a name of `PUBLIC` or `NANO`, `reasoning_gym:<task>`, a local file, or a hub id.
+    """Problems of a data set, by a name that `find_domain` knows.
 
     Args:
-        split: `train` or `test`; for the nano worlds `train` or `heldout`.
+        split: `train` or `test`, or another of the domain's own; `test` of a nano world is its `heldout`.
         size: how many, drawn with the seed; all by default (generated sets: 1,000).
 
     Raises:
-        BadInputError, MissingFileError: an unknown name, a missing file, a bad record, or no problem at all.
+        BadInputError, MissingFileError: an unknown name or split, a missing file, a bad record, or no problem at all.
+        BackendError: the hub could not be read.
     """
-    if name in NANO:
-        from cooper_rl.domains.nano.worlds import WORLDS  # the generators take seconds to import
-
-        return WORLDS[name].problems("heldout" if split == "test" else split, size or 1000, seed)
-    if name.startswith("reasoning_gym:"):
-        from cooper_rl.domains import reasoning_gym_tasks
-
-        return reasoning_gym_tasks.load(name.removeprefix("reasoning_gym:"), size or 1000, seed)
-    if name.endswith(SUFFIXES):
-        path = local_file(name)
-        if path is None:
-            raise MissingFileError(f"{name}: no such file, here or in COOPER_DATA_DIR")
-        problems = read_problem_file(path)
-    elif name in PUBLIC or name.count("/") == 1:
-        problems = load_public(name, split)
-    else:
-        names = ", ".join([*NANO, *PUBLIC, "reasoning_gym:<task>"])
-        raise BadInputError(f"no data set {name!r}: give one of {names}, a hub id or a .jsonl/.json/.parquet file")
+    problems = find_domain(name).problems(split, size, seed)
     if not problems:
         raise BadInputError(f"{name}: no problem with an answer in it")
-    if size is not None and size < len(problems):
-        problems = random.Random(seed).sample(problems, size)
     return problems
 
 
 def check_problems(name: str, split: str) -> None:
-    """What can be said before anything heavy starts: local files are read; generators and the hub are not asked.
+    """What can be said before anything slow starts: local files are read; generators and the hub are not asked.
 
     Raises:
         BadInputError, MissingFileError: as `load_problems`.
     """
-    generated = name in NANO or name.startswith("reasoning_gym:")
-    on_hub = name.count("/") == 1 and not name.endswith(SUFFIXES)
-    if name in PUBLIC and split in PUBLIC[name].local:
-        on_hub = local_copy(PUBLIC[name].local[split]) is None
-    if not generated and not on_hub:
-        load_problems(name, split=split)
+    find_domain(name).check(split)
 
 
-def truth_of(name: str) -> Callable[[Problem, str], bool] | None:
-    """Who judges a completion of this data set beyond the rule verifier: a nano world's generators, or nobody."""
-    if name not in NANO:
-        return None
-    from cooper_rl.domains.nano.worlds import WORLDS
-
-    return WORLDS[name].is_true
+def truth_of(name: str) -> Callable[[Problem, str], bool | None] | None:
+    """Who judges a completion of this data set beyond the rule verifier: its domain, or nobody."""
+    domain = find_domain(name) if name else None
+    return domain.is_true if domain is not None and domain.has_truth else None

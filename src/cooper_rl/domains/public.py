@@ -3,138 +3,163 @@
 from __future__ import annotations
 
 import logging
-import os
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
-from cooper_rl.domains.files import read_records, to_problem
-from cooper_rl.errors import BackendError, BadInputError
+from cooper_rl.domains.domain import StoredDomain
+from cooper_rl.domains.files import local_copy, read_records
+from cooper_rl.domains.hub import from_hub
 from cooper_rl.records import Problem
 
 logger = logging.getLogger(__name__)
-Convert = Callable[[dict[str, Any]], tuple[str, str | None, str]]  # question, reference answer, worked solution
 
 
-def _gsm8k(record: dict[str, Any]) -> tuple[str, str | None, str]:
-    answer = record["answer"].rpartition("####")[2].strip().replace(",", "")
-    return record["question"], answer, re.sub(r"<<.*?>>", "", record["answer"]).strip()
+class HubPlace(NamedTuple):
+    """Where a split is on the hub."""
+
+    id: str
+    configuration: str | None
+    split: str
 
 
-def _math(record: dict[str, Any]) -> tuple[str, str | None, str]:
-    return record["problem"], record.get("answer"), record.get("solution", "")
+class Fields(NamedTuple):
+    """What a problem is made of."""
+
+    question: str
+    answer: str | None
+    worked_solution: str = ""
 
 
-def _svamp(record: dict[str, Any]) -> tuple[str, str | None, str]:
-    answer = float(record["Answer"])
-    return f"{record['Body'].strip()} {record['Question'].strip()}", f"{answer:g}", ""
+class PublicSet(StoredDomain):
+    """A published data set.
 
-
-def _olympiad(record: dict[str, Any]) -> tuple[str, str | None, str]:
-    answer = record["final_answer"]
-    return record["question"], answer[0] if isinstance(answer, list) else answer, ""
-
-
-def _aqua(record: dict[str, Any]) -> tuple[str, str | None, str]:
-    options = " ".join(record["options"])
-    return f"{record['question']} Answer choices: {options}", record["correct"], record.get("rationale", "")
-
-
-def _odyssey(record: dict[str, Any]) -> tuple[str, str | None, str]:
-    if "answer" not in record:  # the published file nests each problem under its number; the hub's is flat
-        (record,) = record.values()
-    named = ("problem_statement", "problem", "question")
-    return next(str(record[name]) for name in named if name in record), str(record["answer"]), ""
-
-
-@dataclass(frozen=True)
-class PublicSet:
-    """Where a set is, by split: the local file's name and the hub's (id, configuration, split)."""
-
-    convert: Convert
-    local: dict[str, str]
-    hub: dict[str, tuple[str, str | None, str]]
-
-
-PUBLIC = {
-    "gsm8k": PublicSet(
-        _gsm8k,
-        {"train": "gsm8k_train.jsonl", "test": "gsm8k_test.jsonl"},
-        {"train": ("openai/gsm8k", "main", "train"), "test": ("openai/gsm8k", "main", "test")},
-    ),
-    "math": PublicSet(
-        _math,
-        {"train": "math_train12000.jsonl"},
-        {"train": ("nlile/hendrycks-MATH-benchmark", None, "train")},  # the 12,000 that are not in MATH-500
-    ),
-    "math500": PublicSet(_math, {"test": "math500.jsonl"}, {"test": ("HuggingFaceH4/MATH-500", None, "test")}),
-    "svamp": PublicSet(_svamp, {"test": "SVAMP.json"}, {"test": ("ChilleD/SVAMP", None, "test")}),
-    "olympiadbench": PublicSet(
-        _olympiad,
-        {"test": "olympiadbench_oe_maths_en.jsonl"},
-        {"test": ("Hothan/OlympiadBench", "OE_TO_maths_en_COMP", "train")},
-    ),
-    "odyssey": PublicSet(_odyssey, {"test": "odyssey_math.jsonl"}, {"test": ("MathOdyssey/MathOdyssey", None, "test")}),
-    "aqua": PublicSet(_aqua, {"test": "aqua_test.json"}, {"test": ("deepmind/aqua_rat", "raw", "test")}),
-}
-
-
-def load_public(name: str, split: str) -> list[Problem]:
-    """All problems of a public set, or of any hub id with the usual field names.
-
-    Raises:
-        BadInputError: the set has no such split (`odyssey` and the other benchmarks have no `train`).
-        BackendError: neither a local copy nor the hub could be read.
+    Attributes:
+        local: the file of each split in COOPER_DATA_DIR.
+        hub: the place of each split on the hub.
     """
-    if name not in PUBLIC:
-        records = from_hub(name, None, split)
-        return [to_problem(r, f"{name}[{i}]", name) for i, r in enumerate(records)]
-    known = PUBLIC[name]
-    if split not in known.local:
-        raise BadInputError(f"{name} has no split {split!r} here, only {', '.join(known.local)}")
-    path = local_copy(known.local[split])
-    records = (record for _, record in read_records(path)) if path else from_hub(*known.hub[split])
-    return _convert(name, known.convert, records)
+
+    local: ClassVar[Mapping[str, str]]
+    hub: ClassVar[Mapping[str, HubPlace]]
+
+    def __init__(self) -> None:
+        self.splits = tuple(self.local)
+
+    @staticmethod
+    @abstractmethod
+    def fields(record: dict[str, Any]) -> Fields:
+        """Question, answer and worked solution of a published record; a record without an answer is left out."""
+
+    def read(self, split: str) -> list[Problem]:
+        """All problems of a split that have an answer.
+
+        Raises:
+            BackendError: neither a local copy nor the hub could be read.
+        """
+        path = local_copy(self.local[split])
+        records = (record for _, record in read_records(path)) if path else from_hub(*self.hub[split])
+        problems, unanswered = [], 0
+        for index, record in enumerate(records):
+            question, answer, solution = self.fields(record)
+            if not answer or not question:
+                unanswered += 1
+                continue
+            metadata = {"worked_solution": solution}
+            problems.append(Problem(question, str(answer), self.name, f"{self.name}-{index}", metadata))
+        if unanswered:
+            logger.warning("%s: %d records without an answer left out", self.name, unanswered)
+        return problems
+
+    def check(self, split: str) -> None:
+        """The name of the split, and a local copy's records where there is one; the hub is not asked."""
+        self.check_split(split)
+        if local_copy(self.local[split]):
+            self.read(split)
 
 
-def local_copy(filename: str) -> Path | None:
-    """The file in COOPER_DATA_DIR, if it is there."""
-    root = os.environ.get("COOPER_DATA_DIR")
-    if not root:
-        return None
-    candidates = (Path(root) / "problems" / filename, Path(root) / filename)
-    return next((path for path in candidates if path.is_file()), None)
+class Gsm8k(PublicSet):
+    """Grade-school word problems; the calculator's marks are taken out of the worked solutions."""
+
+    name = "gsm8k"
+    local: ClassVar = {"train": "gsm8k_train.jsonl", "test": "gsm8k_test.jsonl"}
+    hub: ClassVar = {split: HubPlace("openai/gsm8k", "main", split) for split in ("train", "test")}
+
+    @staticmethod
+    def fields(record: dict[str, Any]) -> Fields:
+        answer = record["answer"].rpartition("####")[2].strip().replace(",", "")
+        return Fields(record["question"], answer, re.sub(r"<<.*?>>", "", record["answer"]).strip())
 
 
-def _convert(name: str, convert: Convert, records: Iterable[dict[str, Any]]) -> list[Problem]:
-    problems, unanswered = [], 0
-    for index, record in enumerate(records):
-        question, answer, solution = convert(record)
-        if not answer or not question:
-            unanswered += 1
-            continue
-        problems.append(Problem(question, str(answer), name, f"{name}-{index}", {"worked_solution": solution}))
-    if unanswered:
-        logger.warning("%s: %d records without an answer left out", name, unanswered)
-    return problems
+class Math(PublicSet):
+    """The 12,000 problems of MATH that are not in MATH-500."""
+
+    name = "math"
+    local: ClassVar = {"train": "math_train12000.jsonl"}
+    hub: ClassVar = {"train": HubPlace("nlile/hendrycks-MATH-benchmark", None, "train")}
+
+    @staticmethod
+    def fields(record: dict[str, Any]) -> Fields:
+        return Fields(record["problem"], record.get("answer"), record.get("solution", ""))
 
 
-def from_hub(
-    name: str, configuration: str | None, split: str, *, data_files: str | None = None
-) -> Iterable[dict[str, Any]]:
-    """The records of a hub data set, or of one of its files.
+class Math500(Math):
+    """MATH-500."""
 
-    Raises:
-        BackendError: it cannot be read.
-    """
-    import datasets
+    name = "math500"
+    local: ClassVar = {"test": "math500.jsonl"}
+    hub: ClassVar = {"test": HubPlace("HuggingFaceH4/MATH-500", None, "test")}
 
-    try:
-        loaded: Iterable[dict[str, Any]] = datasets.load_dataset(
-            name, configuration, split=split, data_files=data_files
-        )
-    except (OSError, ValueError, datasets.exceptions.DatasetNotFoundError) as error:
-        raise BackendError(f"{name}: not read from the hub ({error}); set COOPER_DATA_DIR to local copies") from error
-    return loaded
+
+class Svamp(PublicSet):
+    """Short word problems with numbers as answers."""
+
+    name = "svamp"
+    local: ClassVar = {"test": "SVAMP.json"}
+    hub: ClassVar = {"test": HubPlace("ChilleD/SVAMP", None, "test")}
+
+    @staticmethod
+    def fields(record: dict[str, Any]) -> Fields:
+        return Fields(f"{record['Body'].strip()} {record['Question'].strip()}", f"{float(record['Answer']):g}")
+
+
+class OlympiadBench(PublicSet):
+    """The open-ended problems of OlympiadBench that are in English and mathematics."""
+
+    name = "olympiadbench"
+    local: ClassVar = {"test": "olympiadbench_oe_maths_en.jsonl"}
+    hub: ClassVar = {"test": HubPlace("Hothan/OlympiadBench", "OE_TO_maths_en_COMP", "train")}
+
+    @staticmethod
+    def fields(record: dict[str, Any]) -> Fields:
+        answer = record["final_answer"]
+        return Fields(record["question"], answer[0] if isinstance(answer, list) else answer)
+
+
+class Odyssey(PublicSet):
+    """MathOdyssey. The published file nests each problem under its number; the hub's records are flat."""
+
+    name = "odyssey"
+    local: ClassVar = {"test": "odyssey_math.jsonl"}
+    hub: ClassVar = {"test": HubPlace("MathOdyssey/MathOdyssey", None, "test")}
+
+    @staticmethod
+    def fields(record: dict[str, Any]) -> Fields:
+        if "answer" not in record:
+            (record,) = record.values()
+        names = ("problem_statement", "problem", "question")
+        return Fields(next(str(record[name]) for name in names if name in record), str(record["answer"]))
+
+
+class Aqua(PublicSet):
+    """Questions of choice: the answer is a letter, so the verifier is the one for letters."""
+
+    name = "aqua"
+    verifier = "choice"
+    local: ClassVar = {"test": "aqua_test.json"}
+    hub: ClassVar = {"test": HubPlace("deepmind/aqua_rat", "raw", "test")}
+
+    @staticmethod
+    def fields(record: dict[str, Any]) -> Fields:
+        question = f"{record['question']} Answer choices: {' '.join(record['options'])}"
+        return Fields(question, record["correct"], record.get("rationale", ""))

@@ -1,4 +1,4 @@
-"""Figures of a yes/no judgement with scores, and their bootstrap intervals. Pure functions of arrays."""
+"""Metrics of a yes/no judgement by scores, and their bootstrap intervals. Pure functions of arrays."""
 
 from __future__ import annotations
 
@@ -8,32 +8,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cooper_rl.confusion import Confusion
+from cooper_rl.records import THRESHOLD
+
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 
-def figures(scores_B: Floats, correct_B: Bools, *, threshold: float = 0.5) -> dict[str, float]:
+def metrics_of(scores_B: Floats, correct_B: Bools, *, threshold: float = THRESHOLD) -> dict[str, float]:
     """Accuracy, balanced accuracy, precision, recall, F1, AUROC and calibration error; shapes (B,).
 
     A share of nothing (no positive, no prediction) is nan: not known rather than 0.
     """
-    said_B = scores_B > threshold
-    tp, fp = int((said_B & correct_B).sum()), int((said_B & ~correct_B).sum())
-    fn, tn = int((~said_B & correct_B).sum()), int((~said_B & ~correct_B).sum())
-    recall, specificity, precision = _share(tp, tp + fn), _share(tn, tn + fp), _share(tp, tp + fp)
+    found = Confusion.of(scores_B > threshold, correct_B)
     return {
-        "accuracy": _share(tp + tn, len(scores_B)),
-        "balanced_accuracy": (recall + specificity) / 2,
-        "precision": precision,
-        "recall": recall,
-        "f1": _share(2 * tp, 2 * tp + fp + fn),
+        "accuracy": found.accuracy,
+        "balanced_accuracy": found.balanced_accuracy,
+        "precision": found.precision,
+        "recall": found.recall,
+        "f1": found.f1,
         "auroc": auroc(scores_B, correct_B),
         "calibration_error": calibration_error(scores_B, correct_B),
     }
-
-
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else float("nan")
 
 
 def auroc(scores_B: Floats, correct_B: Bools) -> float:

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from cooper_rl.evaluation.metrics import Bools, Floats, bootstrap, figures
+from cooper_rl.evaluation.metrics import Bools, Floats, bootstrap, metrics_of
 from cooper_rl.evaluation.published import load_labelled
 from cooper_rl.generation import Sampling, load_generator
 from cooper_rl.labelling.judge import judge_prompt, read_vote
-from cooper_rl.records import LabelledCompletion, Problem, Verdict
-from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.records import THRESHOLD, LabelledCompletion, Problem, Verdict
+from cooper_rl.settings.files import resolve_model
 from cooper_rl.synthesis.probes import probe_triples
 from cooper_rl.verifiers import RuleVerifier
-from cooper_rl.verifiers.answers import is_solution
-from cooper_rl.verifiers.forms import form_of
+from cooper_rl.verifiers.math.reader import form_of
+from cooper_rl.verifiers.math.stated import is_solution
 
 Judge = Callable[[Sequence[LabelledCompletion]], Floats]
 WITH_INTERVAL = ("accuracy", "balanced_accuracy", "f1", "auroc")
@@ -73,7 +73,7 @@ def evaluate_files(files: Sequence[str], settings: EvalSettings) -> dict[str, An
         probes = probe_triples([problems[i] for i in chosen], settings.seed)
         names = [name for name in judges if name != "always wrong"]
         found["probes"] = {
-            name: {kind: float((judges[name](triples) <= 0.5).mean()) for kind, triples in probes.items()}
+            name: {kind: float((judges[name](triples) <= THRESHOLD).mean()) for kind, triples in probes.items()}
             for name in names
         }
     return found
@@ -93,7 +93,7 @@ def judges_of(settings: EvalSettings) -> dict[str, Judge]:
         from cooper_rl.verifyrm import VerifyRM
 
         model = VerifyRM.from_pretrained(resolve_model(settings.model, "reward_model"), bf16=settings.bf16)
-        judges["model"] = lambda triples: model.score(*columns(triples)).double().numpy()
+        judges["model"] = lambda triples: model.score_records(triples).double().numpy()
     if settings.verifier:
         judges["rule"] = lambda triples: rule_scores(str(settings.verifier), triples)
     if settings.judge:
@@ -102,21 +102,16 @@ def judges_of(settings: EvalSettings) -> dict[str, Judge]:
     return judges | settings.judges
 
 
-def columns(triples: Sequence[LabelledCompletion]) -> tuple[list[str], list[str], list[str]]:
-    """Questions, reference answers, completions."""
-    return [t.question for t in triples], [t.reference_answer for t in triples], [t.completion for t in triples]
-
-
 def rule_scores(kind: str, triples: Sequence[LabelledCompletion]) -> Floats:
     """1 where the rule says CORRECT, else 0: what it cannot judge earns nothing."""
     with RuleVerifier(kind) as verifier:
-        _, references, completions = columns(triples)
-        return np.array([float(v is Verdict.CORRECT) for v in verifier.verify_many(references, completions)])
+        verdicts = verifier.verify_many([t.reference_answer for t in triples], [t.completion for t in triples])
+    return np.array([float(verdict is Verdict.CORRECT) for verdict in verdicts])
 
 
 def judge_scores(name: str, triples: Sequence[LabelledCompletion]) -> Floats:
     """An LLM's votes: 1, 0, and 0.5 for an abstention."""
-    prompts = [judge_prompt(*fields) for fields in zip(*columns(triples), strict=True)]
+    prompts = [judge_prompt(t.question, t.reference_answer, t.completion) for t in triples]
     answers = load_generator(resolve_model(name, "policy")).generate_or_none(prompts, Sampling(256))
     value = {True: 1.0, False: 0.0, None: 0.5}
     return np.array([value[read_vote(answer)] for answer in answers])
@@ -124,11 +119,11 @@ def judge_scores(name: str, triples: Sequence[LabelledCompletion]) -> Floats:
 
 def with_intervals(scores_B: Floats, correct_B: Bools, settings: EvalSettings) -> dict[str, Any]:
     """The figures; those that are compared with 95 % bootstrap intervals."""
-    found: dict[str, Any] = dict(figures(scores_B, correct_B))
+    found: dict[str, Any] = dict(metrics_of(scores_B, correct_B))
     for name in WITH_INTERVAL:
 
         def figure(s: Floats, c: Bools, name: str = name) -> float:
-            return figures(s, c)[name]
+            return metrics_of(s, c)[name]
 
         low, high = bootstrap(figure, scores_B, correct_B, samples=settings.bootstrap_samples, seed=settings.seed)
         found[f"{name}_interval"] = [low, high]
@@ -144,7 +139,7 @@ def by_group(groups: Sequence[str], scores: dict[str, Floats], correct_B: Bools)
             continue
         found[group] = {"records": int(inside.sum())}
         for judge, scores_B in scores.items():
-            own = figures(scores_B[inside], correct_B[inside])
+            own = metrics_of(scores_B[inside], correct_B[inside])
             found[group][judge] = {name: own[name] for name in ("accuracy", "balanced_accuracy")}
     return found
 
@@ -152,7 +147,7 @@ def by_group(groups: Sequence[str], scores: dict[str, Floats], correct_B: Bools)
 def answer_type(reference_answer: str) -> str:
     """The form of a reference answer by the rule verifier's reading: number, expression, words, group, ..."""
     form = form_of(reference_answer)
-    return type(form).__name__.lower() if form is not None else "other"
+    return form.kind if form is not None else "other"
 
 
 def as_lines(found: dict[str, Any]) -> list[str]:

@@ -8,22 +8,23 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from cooper_rl.records import THRESHOLD, Reason, Verdict, Verification
 from cooper_rl.report.curves import ARM_ORDER, colours_of, figure
 from cooper_rl.report.runs import Run
 
 CURVES = (
-    ("reward", "Mean reward", "what the policy is paid"),
+    ("reward", "Mean reward", "mean over the step's rollouts"),
     ("accuracy/rule", "Rule accuracy", "share of rollouts the rule verifier finds correct"),
     ("eval/true_accuracy", "True accuracy", "held-out problems, the generators' own scorers"),
     ("eval/reward_model_accuracy", "Reward model accuracy", "balanced, on frozen held-out triples"),
-    ("hacking/false_positive_rate", "False positives", "share of surely wrong rollouts that the reward model accepts"),
+    ("hacking/false_positive_rate", "False positives", "share of surely wrong rollouts scored above 0.5"),
     ("reward_model/anchor_accuracy", "Guard: anchors", "balanced accuracy at each check of the whole set"),
     ("kl", "KL to the base policy", "per token"),
     ("completions/mean_length", "Completion length", "tokens"),
 )
 CELLS = {  # what the reward model and the rule make of a completion
-    "fooled": "score above 0.5, rule wrong",
-    "missed": "score below 0.5, rule right",
+    "fooled": f"score above {THRESHOLD:g}, rule wrong",
+    "missed": f"score below {THRESHOLD:g}, rule right",
     "right": "both right",
     "wrong": "both wrong",
     "unclear": "rule cannot tell",
@@ -83,12 +84,20 @@ def band(series: Sequence[Sequence[tuple[int, float]]]) -> list[tuple[int, float
 
 def cell_of(record: Mapping[str, Any]) -> str:
     """Which of `CELLS` a rollout is in; without a score there is only what the rule says."""
-    verdict, score = record.get("verdict"), record.get("score")
-    if verdict == "CORRECT":
-        return "missed" if score is not None and score <= 0.5 else "right"
-    if verdict == "INCORRECT" or record.get("reason") == "no_answer":
-        return "fooled" if (score or 0) > 0.5 else "wrong"
+    judged, score = verification_of(record), record.get("score")
+    if judged.verdict is Verdict.CORRECT:
+        return "missed" if score is not None and score <= THRESHOLD else "right"
+    if judged.surely_wrong:
+        return "fooled" if (score or 0) > THRESHOLD else "wrong"
     return "unclear"
+
+
+def verification_of(record: Mapping[str, Any]) -> Verification:
+    """The rule's verdict in a line of `rollouts/`; ERROR for one that this version does not write."""
+    try:
+        return Verification(Verdict(str(record.get("verdict"))), Reason(record.get("reason", Reason.MISMATCH)))
+    except ValueError:
+        return Verification(Verdict.ERROR, Reason.CRASH)
 
 
 def rollout(record: Mapping[str, Any]) -> str:

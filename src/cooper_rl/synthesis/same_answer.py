@@ -9,8 +9,8 @@ from fractions import Fraction
 
 import sympy
 
-from cooper_rl.verifiers import expressions
-from cooper_rl.verifiers.dress import CLOSE, OPEN, split_top
+from cooper_rl.verifiers.math import algebra
+from cooper_rl.verifiers.math.markup import CLOSE, OPEN, split_top
 
 MAX_OPERATIONS, MAX_EXPONENT = 40, 8  # of an expression that is expanded or factored
 Way = Callable[[str, random.Random], str | None]  # an undressed answer -> another one; None where it does not apply
@@ -77,7 +77,7 @@ def _angle(plain: str, rng: random.Random) -> str | None:
     found = _UNIT.fullmatch(plain)
     if found and found["angle"]:
         return str(sympy.latex(sympy.pi * sympy.Rational(found["angle"]) / 180))
-    expression = expressions.parsed(plain) if "\\pi" in plain and not re.search(r"[=<>,]", plain) else None
+    expression = algebra.parsed(plain) if "\\pi" in plain and not re.search(r"[=<>,]", plain) else None
     degrees = expression * 180 / sympy.pi if expression is not None else None
     return f"{degrees}°" if degrees is not None and degrees.is_Integer else None
 
@@ -88,7 +88,7 @@ def _computed(plain: str, rng: random.Random) -> str | None:
     words = re.sub(r"\\[A-Za-z]+|sin|cos|tan|exp|log|sqrt", "", value)
     if re.search(rf"[<>!,;{OPEN}]|\\(?:in|pm|begin|cup)", plain) or re.search(r"[A-Za-z]{3}", words):
         return None
-    expression = expressions.parsed(value.strip())
+    expression = algebra.parsed(value.strip())
     if expression is None or expression.is_Rational or expression.count_ops() > MAX_OPERATIONS:
         return None
     if any(power.exp.is_number and abs(power.exp) > MAX_EXPONENT for power in expression.atoms(sympy.Pow)):

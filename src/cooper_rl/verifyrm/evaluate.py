@@ -8,42 +8,35 @@ import torch
 from accelerate import PartialState
 from accelerate.utils import gather_object
 
-from cooper_rl.records import LabelledCompletion
+from cooper_rl.confusion import Confusion
+from cooper_rl.records import THRESHOLD, LabelledCompletion
 from cooper_rl.verifyrm.model import VerifyRM
 
 
 def evaluate(
-    reward_model: VerifyRM, triples: Sequence[LabelledCompletion], *, threshold: float = 0.5
+    reward_model: VerifyRM, triples: Sequence[LabelledCompletion], *, threshold: float = THRESHOLD
 ) -> dict[str, float]:
-    """Accuracy, balanced accuracy, precision, recall and the confusion counts at a threshold of the score.
+    """Accuracy, balanced accuracy, precision, recall and the counts behind them; a share of nothing is 0.
 
-    Each rank scores its share; all of them must call it, and all get the figures of the whole.
+    Each rank scores its share; all of them must call it, and all get the metrics of the whole.
+
+    Args:
+        threshold: a score above it calls the completion right.
     """
     ranks = PartialState()
     own = triples[ranks.process_index :: ranks.num_processes]
-    scores_B = reward_model.score(
-        [t.question for t in own], [t.reference_answer for t in own], [t.completion for t in own]
-    )
-    judged = gather_object([(score > threshold, t.correct) for score, t in zip(scores_B.tolist(), own, strict=True)])
-    predicted_B, correct_B = torch.tensor(judged, dtype=torch.bool).reshape(-1, 2).unbind(1)
-    return confusion(predicted_B, correct_B)
-
-
-def confusion(predicted_B: torch.Tensor, correct_B: torch.Tensor) -> dict[str, float]:
-    """The figures of one yes/no judgement against the truth; both bool, shape (B,)."""
-    tp = int((predicted_B & correct_B).sum())
-    fp = int((predicted_B & ~correct_B).sum())
-    fn = int((~predicted_B & correct_B).sum())
-    tn = int((~predicted_B & ~correct_B).sum())
-    recall, specificity = tp / max(1, tp + fn), tn / max(1, tn + fp)
+    scores = reward_model.score_records(own).tolist()
+    judged = gather_object([(score > threshold, t.correct) for score, t in zip(scores, own, strict=True)])
+    called_right_B, correct_B = torch.tensor(judged, dtype=torch.bool).reshape(-1, 2).unbind(1)
+    found = Confusion.of(called_right_B, correct_B, of_nothing=0.0)
     return {
-        "count": tp + fp + fn + tn,
-        "accuracy": (tp + tn) / max(1, tp + fp + fn + tn),
-        "balanced_accuracy": (recall + specificity) / 2,
-        "precision": tp / max(1, tp + fp),
-        "recall": recall,
-        "true_positives": tp,
-        "false_positives": fp,
-        "false_negatives": fn,
-        "true_negatives": tn,
+        "count": found.count,
+        "accuracy": found.accuracy,
+        "balanced_accuracy": found.balanced_accuracy,
+        "precision": found.precision,
+        "recall": found.recall,
+        "true_positives": found.true_positives,
+        "false_positives": found.false_positives,
+        "false_negatives": found.false_negatives,
+        "true_negatives": found.true_negatives,
     }

@@ -14,7 +14,9 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
 from cooper_rl.devices import own_device
-from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.errors import BadInputError
+from cooper_rl.records import Scorable, Triple
+from cooper_rl.settings.files import check_model_folder
 from cooper_rl.verifyrm import scoring, sharding
 from cooper_rl.verifyrm.template import TEMPLATE_VERSION, encode
 
@@ -58,7 +60,7 @@ class VerifyRM:
         """
         if (Path(path) / ADAPTERS).is_dir():
             return cls._from_adapters(Path(path), device, bf16)
-        check_weights(path)
+        check_model_folder(path)
         config = AutoConfig.from_pretrained(path)
         if config.num_labels != 1 or not any("SequenceClassification" in a for a in config.architectures or []):
             raise BadInputError(
@@ -84,7 +86,7 @@ class VerifyRM:
     @classmethod
     def from_backbone(cls, path: str | Path, *, settings: VerifyRMSettings | None = None, seed: int = 0) -> VerifyRM:
         """A new VerifyRM on a causal language model's backbone, with a small seeded score head."""
-        check_weights(path)
+        check_model_folder(path)
         tokenizer = _tokenizer(path)
         model = AutoModelForSequenceClassification.from_pretrained(
             path, num_labels=1, use_safetensors=True, dtype=torch.float32
@@ -114,18 +116,32 @@ class VerifyRM:
         if self.adapters is not None:
             self.model, self.adapters = self.adapters.merge_and_unload(), None
 
-    def encode(
-        self, questions: Sequence[str], references: Sequence[str], completions: Sequence[str]
-    ) -> list[list[int]]:
-        """Token ids of each triple, by the one template and truncation."""
+    def encode(self, records: Sequence[Scorable]) -> list[list[int]]:
+        """Token ids of each record, by the one template and truncation."""
         return encode(
             self.tokenizer,
-            questions,
-            references,
-            completions,
+            records,
             max_tokens=self.settings.max_tokens,
             with_reference=self.settings.with_reference,
         )
+
+    def logits_of(self, records: Sequence[Scorable], *, batch_tokens: int | None = None) -> Tensor:
+        """Logits with their gradient, shape (B,), float32 on the CPU.
+
+        Completions of one question share its prefix, which is computed once. Of a sharded model every rank must ask at
+        the same time.
+
+        Args:
+            batch_tokens: padded tokens of a forward pass; by default 768 on a CPU, where small passes pad less and stay
+                in the cache, and 16,384 elsewhere.
+        """
+        device = next(self.model.parameters()).device.type
+        if batch_tokens is None:
+            batch_tokens = 768 if device == "cpu" else 16384
+        ids_B_T = self.encode(records)
+        with torch.autocast(device, dtype=self.autocast, enabled=self.autocast is not None):
+            score_ids = sharding.score_ids if sharding.is_sharded(self.model) else scoring.score_ids
+            return score_ids(self.model, ids_B_T, batch_tokens=batch_tokens)
 
     def logits(
         self,
@@ -135,21 +151,22 @@ class VerifyRM:
         *,
         batch_tokens: int | None = None,
     ) -> Tensor:
-        """Logits with their gradient, shape (B,), float32 on the CPU.
-
-        Completions of one question share its prefix, which is computed once. `batch_tokens`: padded tokens of a forward
-        pass; by default 768 on a CPU, where small passes pad less and stay in the cache, and 16,384 elsewhere. Of a
-        sharded model every rank must ask at the same time.
-        """
-        device = next(self.model.parameters()).device.type
-        if batch_tokens is None:
-            batch_tokens = 768 if device == "cpu" else 16384
-        ids_B_T = self.encode(questions, references, completions)
-        with torch.autocast(device, dtype=self.autocast, enabled=self.autocast is not None):
-            score_ids = sharding.score_ids if sharding.is_sharded(self.model) else scoring.score_ids
-            return score_ids(self.model, ids_B_T, batch_tokens=batch_tokens)
+        """`logits_of`, from columns of one length."""
+        return self.logits_of(_rows(questions, references, completions), batch_tokens=batch_tokens)
 
     @torch.no_grad()  # type: ignore[untyped-decorator] # not inference_mode, in which a sharded one cannot gather
+    def score_records(self, records: Sequence[Scorable], *, batch_tokens: int | None = None) -> Tensor:
+        """Probabilities that the completions are right, shape (B,), float32 on the CPU.
+
+        Args:
+            batch_tokens: padded tokens of a forward pass, as in `logits_of`.
+        """
+        training = self.model.training
+        self.model.eval()
+        logits_B = self.logits_of(records, batch_tokens=batch_tokens)
+        self.model.train(training)
+        return torch.sigmoid(logits_B / self.settings.temperature)
+
     def score(
         self,
         questions: Sequence[str],
@@ -158,21 +175,12 @@ class VerifyRM:
         *,
         batch_tokens: int | None = None,
     ) -> Tensor:
-        """Probabilities that the completions are right, shape (B,), float32 on the CPU.
+        """`score_records`, from columns: probabilities that the completions are right, shape (B,).
 
         Raises:
             ValueError: the three differ in length.
         """
-        if not len(questions) == len(references) == len(completions):
-            raise ValueError(
-                f"score needs as many references and completions as questions, got "
-                f"{len(questions)}, {len(references)}, {len(completions)}"
-            )
-        training = self.model.training
-        self.model.eval()
-        logits_B = self.logits(questions, references, completions, batch_tokens=batch_tokens)
-        self.model.train(training)
-        return torch.sigmoid(logits_B / self.settings.temperature)
+        return self.score_records(_rows(questions, references, completions), batch_tokens=batch_tokens)
 
     def save_pretrained(self, folder: str | Path, weights: Mapping[str, Tensor] | None = None) -> None:
         """Writes model.safetensors (keys `model.*`, `score.weight`), the tokenizer and the template's settings.
@@ -226,23 +234,16 @@ def adapter_settings(task_type: str, rank: int, alpha: int = 0) -> Any:
     return LoraConfig(task_type=task_type, r=rank, lora_alpha=alpha or 2 * rank, target_modules="all-linear")
 
 
+def _rows(questions: Sequence[str], references: Sequence[str], completions: Sequence[str]) -> list[Triple]:
+    lengths = len(questions), len(references), len(completions)
+    if len(set(lengths)) > 1:
+        raise ValueError(f"as many references and completions as questions are needed, got {lengths}")
+    return [Triple(*fields) for fields in zip(questions, references, completions, strict=True)]
+
+
 def _settings(path: str | Path) -> VerifyRMSettings:
     file = Path(path) / SETTINGS_FILE
     return VerifyRMSettings(**json.loads(file.read_text())) if file.is_file() else VerifyRMSettings()
-
-
-def check_weights(path: str | Path) -> None:
-    """Refuses a local folder that is missing or has pickled weights alone."""
-    folder = Path(path)
-    if not folder.exists():
-        if str(path).startswith(("/", ".")) or str(path).count("/") != 1:
-            raise MissingFileError(f"{path}: no such model folder")
-        return
-    pickles = [*folder.glob("*.bin"), *folder.glob("*.pt"), *folder.glob("*.pth")]
-    if pickles and not any(folder.glob("*.safetensors")):
-        raise BadInputError(
-            f"{pickles[0]}: pickled weights are not loaded; convert them to safetensors (save_pretrained writes it)"
-        )
 
 
 def _tokenizer(path: str | Path) -> Any:

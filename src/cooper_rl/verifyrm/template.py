@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from cooper_rl.records import Scorable
+
 TEMPLATE_VERSION = 1
 # A tag inside a field would fake the structure: `</completion>` in model text becomes `< /completion>`.
 _TAG = re.compile(r"<(?=/?(?:question|reference_answer|completion)>)")
@@ -34,25 +36,19 @@ def render(question: str, reference_answer: str | None, completion: str) -> str:
 
 
 def encode(
-    tokenizer: Any,
-    questions: Sequence[str],
-    reference_answers: Sequence[str],
-    completions: Sequence[str],
-    *,
-    max_tokens: int,
-    with_reference: bool = True,
+    tokenizer: Any, records: Sequence[Scorable], *, max_tokens: int, with_reference: bool = True
 ) -> list[list[int]]:
-    """Token ids of each triple: the one function that training and scoring share.
+    """Token ids of each record: the one function that training and scoring share.
 
     A text of more than `max_tokens` tokens loses the beginning of its completion: question, reference answer, the
     completion's end (where the answer is) and the closing tag stay. A question that would leave the completion neither
     all that it needs nor half of the tokens loses its beginning too. Text never becomes a special token.
     """
     texts, heads = [], []
-    for question, reference_answer, completion in zip(questions, reference_answers, completions, strict=True):
-        reference = reference_answer if with_reference else None
-        texts.append(render(question, reference, completion))
-        heads.append(render_prefix(question, reference))
+    for record in records:
+        reference = record.reference_answer if with_reference else None
+        texts.append(render(record.question, reference, record.completion))
+        heads.append(render_prefix(record.question, reference))
     ids_B_T: list[list[int]] = tokenizer(texts, split_special_tokens=True)["input_ids"] if texts else []
     for index, ids_T in enumerate(ids_B_T):
         if len(ids_T) > max_tokens:

@@ -13,13 +13,13 @@ from transformers import AutoConfig
 from transformers.trainer_utils import get_last_checkpoint
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.records import LabelledCompletion
-from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.records import THRESHOLD, LabelledCompletion
+from cooper_rl.settings.files import check_model_folder, resolve_model
+from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.synthesis.augment import augmented
-from cooper_rl.verifyrm.config import RewardModelTrainConfig
 from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.losses import bce_loss
-from cooper_rl.verifyrm.model import VerifyRM, VerifyRMSettings, check_weights
+from cooper_rl.verifyrm.model import VerifyRM, VerifyRMSettings
 from cooper_rl.verifyrm.template import render
 from cooper_rl.verifyrm.trainer import RewardModelTrainer
 from cooper_rl.verifyrm.triples import read_triples
@@ -101,9 +101,7 @@ def save(
 def fitted_temperature(reward_model: VerifyRM, heldout: Sequence[LabelledCompletion]) -> float:
     """The T for which sigmoid(z / T) has the smallest cross-entropy on the held-out triples."""
     with torch.inference_mode():
-        logits_B = reward_model.logits(
-            [t.question for t in heldout], [t.reference_answer for t in heldout], [t.completion for t in heldout]
-        )
+        logits_B = reward_model.logits_of(heldout)
     labels_B = torch.tensor([float(t.correct) for t in heldout])
     candidates = torch.logspace(-1, 1, 201)
     losses = [float(bce_loss(logits_B / t, labels_B)[0]) for t in candidates]
@@ -113,7 +111,7 @@ def fitted_temperature(reward_model: VerifyRM, heldout: Sequence[LabelledComplet
 def load(config: RewardModelTrainConfig) -> VerifyRM:
     """An existing VerifyRM to go on with, or a new one on a causal model's backbone."""
     path = resolve_model(config.model_name_or_path, "policy")
-    check_weights(path)
+    check_model_folder(path, "model_name_or_path")
     architectures = AutoConfig.from_pretrained(path).architectures or []
     if any("SequenceClassification" in name for name in architectures):
         return VerifyRM.from_pretrained(path, device="cpu")  # the Trainer places it
@@ -163,7 +161,7 @@ At most {config.max_tokens} tokens; a longer completion loses its beginning.
 {len(train):,} labelled triples ({right:,} right, {len(train) - right:,} wrong) from {files};
 {len(heldout):,} held-out triples on questions that are not among them.
 
-## Figures on the held-out triples, threshold 0.5
+## Figures on the held-out triples, threshold {THRESHOLD:g}
 | figure | value |
 |---|---|
 {rows}

@@ -26,7 +26,7 @@ from transformers import (
 )
 
 from cooper_rl.records import LabelledCompletion
-from cooper_rl.verifyrm.config import RewardModelTrainConfig
+from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.losses import bce_loss
 from cooper_rl.verifyrm.model import VerifyRM
@@ -79,9 +79,7 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
     ) -> None:
         self.reward_model, self.config, self.heldout = reward_model, config, heldout
         self.recent: list[dict[str, float]] = []
-        ids = reward_model.encode(
-            [t.question for t in train], [t.reference_answer for t in train], [t.completion for t in train]
-        )
+        ids = reward_model.encode(train)
         examples = [{"ids": own, "label": float(t.correct)} for own, t in zip(ids, train, strict=True)]
         right = sum(t.correct for t in train)
         self.positive_weight = (len(train) - right) / right if config.class_balance and right else 1.0

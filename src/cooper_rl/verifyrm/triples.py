@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.jsonl import REFERENCE_FIELDS, label_of, line_of, open_lines, records, text_field
-from cooper_rl.records import LabelledCompletion
-from cooper_rl.settings.recipe import local_file
+from cooper_rl.records import LabelledCompletion, Triple
+from cooper_rl.settings.files import local_file
 
 if TYPE_CHECKING:
     from cooper_rl.verifyrm.model import VerifyRM
@@ -30,9 +30,7 @@ def read_triples(path: str | Path) -> list[LabelledCompletion]:
         for place, record in records(lines, str(path)):
             triples.append(
                 LabelledCompletion(
-                    text_field(record, ("question",), place),
-                    text_field(record, REFERENCE_FIELDS, place),
-                    text_field(record, ("completion",), place),
+                    *triple_of(record, place),
                     label_of(record, place),
                     str(record.get("source", "")),
                     str(record.get("problem_id", "")),
@@ -43,6 +41,19 @@ def read_triples(path: str | Path) -> list[LabelledCompletion]:
     return triples
 
 
+def triple_of(record: dict[str, Any], place: str) -> Triple:
+    """What is scored, of a record of a file.
+
+    Raises:
+        BadInputError: a field is missing or is not text.
+    """
+    return Triple(
+        text_field(record, ("question",), place),
+        text_field(record, REFERENCE_FIELDS, place),
+        text_field(record, ("completion",), place),
+    )
+
+
 def score_stream(
     lines: Iterable[str], write: Callable[[str], object], reward_model: VerifyRM, *, source: str = "<stdin>"
 ) -> int:
@@ -51,16 +62,9 @@ def score_stream(
     batch: list[tuple[str, dict[str, Any]]] = []
 
     def flush() -> None:
-        fields = [
-            (
-                text_field(record, ("question",), place),
-                text_field(record, REFERENCE_FIELDS, place),
-                text_field(record, ("completion",), place),
-            )
-            for place, record in batch
-        ]
-        if fields:
-            scores = reward_model.score(*map(list, zip(*fields, strict=True)))
+        triples = [triple_of(record, place) for place, record in batch]
+        if triples:
+            scores = reward_model.score_records(triples)
             for (_, record), score in zip(batch, scores.tolist(), strict=True):
                 write(line_of({**record, "score": score}))
         batch.clear()

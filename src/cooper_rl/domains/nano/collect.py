@@ -21,12 +21,13 @@ from typing import Any
 
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from cooper_rl.domains.nano.worlds import WORLDS, World
+from cooper_rl.domains.nano.world import NanoWorld
+from cooper_rl.domains.nano.worlds import NANO, WORLDS
 from cooper_rl.generation import Sampling
 from cooper_rl.generation.sample import sample
 from cooper_rl.jsonl import line_of, open_lines, write_atomically
 from cooper_rl.records import Problem, Verdict
-from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.settings.files import resolve_model
 from cooper_rl.verifiers import RuleVerifier
 
 logger = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ MAX_NEW_TOKENS = 72
 
 
 def collect(
-    policy: str, split: str, size: int, seed: int, temperature: float = 1.0, world: World = WORLDS["nano"]
+    policy: str, split: str, size: int, seed: int, temperature: float = 1.0, world: NanoWorld = NANO
 ) -> list[dict[str, Any]]:
     """`size` completions with both labels, four of each problem."""
     model = AutoModelForCausalLM.from_pretrained(policy)
@@ -56,7 +57,7 @@ def collect(
     ]
 
 
-def record(world: World, problem: Problem, completion: str, verdict: Verdict) -> dict[str, Any]:
+def record(world: NanoWorld, problem: Problem, completion: str, verdict: Verdict) -> dict[str, Any]:
     """A triple with the rule's verdict beside the generator's label."""
     return {
         "question": problem.question,

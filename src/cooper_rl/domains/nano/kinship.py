@@ -9,13 +9,10 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
-import reasoning_gym
-
-from cooper_rl.domains.nano.world import drawn, score_with_generator
-from cooper_rl.domains.nano.writer import HEDGE, composed, marked_answer
+from cooper_rl.domains.nano.generators import endless, problem_of
+from cooper_rl.domains.nano.world import HEDGE, NanoWorld, marked
 from cooper_rl.records import Problem
 
 TASK = "family_relationships"
@@ -23,7 +20,6 @@ FAMILY = {"min_family_size": 4, "max_family_size": 6}
 EVERYDAY = {"mother": "mom", "father": "dad", "grandmother": "grandma", "grandfather": "grandpa"}
 # For in-laws, nieces and nephews the generator's answer names the other of the two persons: they are left out.
 RELATIONS = (*EVERYDAY, "son", "daughter", "husband", "wife", "brother", "sister")
-FORMS = {"boxed": 0.24, "plain": 0.20, "hash": 0.10, "everyday": 0.16, "of": 0.16, "possessive": 0.14}
 
 _COUPLE = re.compile(r"(\w+) is married to (\w+)\.(?: They have (?:a child|children) called ([\w, ]+)\.)?")
 _RELATION = rf"(?P<relation>{'|'.join((*RELATIONS, *EVERYDAY.values()))})\b"
@@ -39,27 +35,54 @@ _STATEMENTS = tuple(
 )
 
 
-def kinship_problems(split: str, size: int, seed: int = 0) -> list[Problem]:
-    """`size` distinct problems of a split, in an order that depends on the seed alone.
+class Kinship(NanoWorld):
+    """`nano-kinship`: problems whose answer is the word for a relation."""
 
-    Raises:
-        BadInputError: the split has another name.
-    """
-    return drawn("nano-kinship", {TASK: 1.0}, _stream, split, size, seed)
+    name = "nano-kinship"
+    weights: ClassVar = {TASK: 1.0}
+    forms: ClassVar = {"boxed": 0.24, "plain": 0.20, "hash": 0.10, "everyday": 0.16, "of": 0.16, "possessive": 0.14}
 
-
-def _stream(task: str, seed: int) -> Iterator[Problem]:
-    block = 4096
-    while True:
-        dataset = reasoning_gym.create_dataset(task, size=block, seed=seed, **FAMILY)
-        for index in range(block):
+    def stream(self, task: str, seed: int) -> Iterator[Problem]:
+        """Endless problems on the relations that the generator names rightly."""
+        for dataset, index, problem_id in endless(task, seed, **FAMILY):
             entry = dataset[index]
             if entry["answer"] in RELATIONS:
                 question = " ".join(entry["question"].partition("?")[0].split()) + "?"
-                steps = worked_steps(entry)
-                metadata = {"task": task, "entry": entry, "worked_solution": " ".join(steps), "steps": steps}
-                yield Problem(question, entry["answer"], f"reasoning_gym:{task}", f"{task}-{seed}-{index}", metadata)
-        seed += block
+                yield problem_of(task, entry, question, worked_steps(entry), problem_id)
+
+    def state(self, problem: Problem, answer: str, form: str, rng: random.Random) -> str:
+        """The closing statement of a relation in a form."""
+        about = problem.metadata["entry"]["metadata"]
+        word = EVERYDAY.get(answer, answer) if form == "everyday" else answer
+        if said := marked(word, form, rng):
+            return said
+        if form == "of":
+            return f"So {about['person1']} is the {word} of {about['person2']}."
+        if form == "possessive" or (form == "everyday" and rng.random() < 0.5):
+            return f"So {about['person1']} is {about['person2']}'s {word}."
+        return f"The answer is {word}."
+
+    def another(self, problem: Problem, answer: str, rng: random.Random) -> str:
+        """Another relation."""
+        return rng.choice([other for other in RELATIONS if other != answer])
+
+    def last_step_to(self, problem: Problem, wrong: str) -> str:
+        """The last step with the wrong relation."""
+        last = str(problem.metadata["steps"][-1])
+        return last.replace(f" the {problem.reference_answer} ", f" the {wrong} ")
+
+    def canonical(self, text: str) -> str:
+        """The generator's word for a relation."""
+        return next((relation for relation, word in EVERYDAY.items() if word == text), text)
+
+    def stated(self, completion: str) -> str | None:
+        """The one relation that the completion states as its answer; None if it states none or several."""
+        found = {
+            self.canonical(match.group("relation"))
+            for statement in _STATEMENTS
+            for match in statement.finditer(completion)
+        }
+        return found.pop() if len(found) == 1 and not HEDGE.search(completion) else None
 
 
 def worked_steps(entry: dict[str, Any]) -> list[str]:
@@ -82,52 +105,3 @@ def worked_steps(entry: dict[str, Any]) -> list[str]:
         between = next(parent for parent in parents[other] if one in parents.get(parent, ()))
         steps = [f"{between} is a child of {one}.", f"{other} is a child of {between}."]
     return [*steps, f"{one} is the {relation} of {other}."]
-
-
-def state_relation(problem: Problem, relation: str, form: str, rng: random.Random) -> str:
-    """The closing statement of a relation in a form."""
-    about = problem.metadata["entry"]["metadata"]
-    word = EVERYDAY.get(relation, relation) if form == "everyday" else relation
-    if marked := marked_answer(word, form, rng):
-        return marked
-    if form == "of":
-        return f"So {about['person1']} is the {word} of {about['person2']}."
-    if form == "possessive" or (form == "everyday" and rng.random() < 0.5):
-        return f"So {about['person1']} is {about['person2']}'s {word}."
-    return f"The answer is {word}."
-
-
-def another_relation(relation: str, rng: random.Random) -> str:
-    """One that it is not."""
-    return rng.choice([other for other in RELATIONS if other != relation])
-
-
-def write_kinship(problem: Problem, rng: random.Random, way: str | None = None) -> str:
-    """One completion that ends in the right answer (a hedged one names another beside it, a blank one none)."""
-    return composed(problem, problem.reference_answer, rng, way, FORMS, state_relation, another_relation)
-
-
-def slipped_kinship(problem: Problem, wrong: str) -> Problem:
-    """The same question with another answer, which the last of its worked steps states."""
-    *steps, last = problem.metadata["steps"]
-    steps.append(last.replace(f" the {problem.reference_answer} ", f" the {wrong} "))
-    return replace(problem, reference_answer=wrong, metadata={**problem.metadata, "steps": steps})
-
-
-def canonical_relation(text: str) -> str:
-    """The generator's word for a relation."""
-    return next((relation for relation, word in EVERYDAY.items() if word == text), text)
-
-
-def stated_relation(completion: str) -> str | None:
-    """The one relation that the completion states as its answer; None if it states none or several."""
-    found = {
-        canonical_relation(m.group("relation")) for statement in _STATEMENTS for m in statement.finditer(completion)
-    }
-    return found.pop() if len(found) == 1 and not HEDGE.search(completion) else None
-
-
-def is_true_relation(problem: Problem, completion: str) -> bool:
-    """Whether the completion's one stated relation is right, by the problem's own generator."""
-    relation = stated_relation(completion)
-    return relation is not None and score_with_generator(problem, relation)

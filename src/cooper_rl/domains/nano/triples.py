@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cooper_rl.domains.nano.worlds import WORLDS, World
+from cooper_rl.domains.nano.world import NanoWorld
+from cooper_rl.domains.nano.worlds import NANO, WORLDS
 from cooper_rl.jsonl import line_of, write_atomically
 from cooper_rl.records import Problem
 
@@ -22,7 +23,7 @@ STATEMENTS = 0.45  # share that is a closing statement without its question: sho
 
 
 def written_triple(
-    world: World,
+    world: NanoWorld,
     problem: Problem,
     others: Sequence[str],
     rng: random.Random,
@@ -51,7 +52,7 @@ def written_triple(
 
 
 def written_triples(
-    split: str, size: int, seed: int, own_reference: bool = False, world: World = WORLDS["nano"]
+    split: str, size: int, seed: int, own_reference: bool = False, world: NanoWorld = NANO
 ) -> list[dict[str, Any]]:
     """`size` triples, four of each problem on average."""
     rng = random.Random(seed)
@@ -61,7 +62,7 @@ def written_triples(
     return [written_triple(world, problem, answers[problem.source], rng, own_reference) for problem in drawn]
 
 
-def answers_by_source(world: World, problems: Sequence[Problem]) -> dict[str, list[str]]:
+def answers_by_source(world: NanoWorld, problems: Sequence[Problem]) -> dict[str, list[str]]:
     """The answers of each task's problems: what a wrong solution of one may end in."""
     answers: dict[str, list[str]] = {}
     for problem in problems:
@@ -69,7 +70,7 @@ def answers_by_source(world: World, problems: Sequence[Problem]) -> dict[str, li
     return answers
 
 
-def lesson_triples(world: World, task: str, split: str, size: int, seed: int) -> list[dict[str, Any]]:
+def lesson_triples(world: NanoWorld, task: str, split: str, size: int, seed: int) -> list[dict[str, Any]]:
     """`size` triples, three quarters of them of one task and mostly bare statements.
 
     A reward model that knows the other tasks learns from them to compare the answers of this one.

@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from datetime import date
+from typing import ClassVar
 
-import reasoning_gym
-
-from cooper_rl.domains.nano import truth, world, writer
-from cooper_rl.domains.nano.world import TASK_WEIGHTS, drawn, score_with_generator
-from cooper_rl.domains.nano.writer import HEDGE, composed, number_words
+from cooper_rl.domains.nano.arithmetic import Arithmetic
+from cooper_rl.domains.nano.generators import accepted, endless, problem_of
+from cooper_rl.domains.nano.numbers import number_words
+from cooper_rl.domains.nano.world import HEDGE
 from cooper_rl.records import Problem
 
 TASK = "calendar_arithmetic"
 CALENDAR = {"year": 2022, "tasks": ["weekday_offset"], "offset_upper_bound": 30}
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-WEIGHTS = {task: 0.7 * weight for task, weight in TASK_WEIGHTS.items()} | {TASK: 0.3}
-FORMS = {"plain": 0.35, "day": 0.25, "hash": 0.15, "short": 0.25}
+DAY_FORMS = {"plain": 0.35, "day": 0.25, "hash": 0.15, "short": 0.25}
 MISCOUNTED = 0.4  # share of the mixed demonstrations of weekdays that count the first day too
 
 _WEEKDAY = rf"(?P<day>{'|'.join(day[:3] for day in WEEKDAYS)})(?:\w*day)?\b"
@@ -39,28 +37,88 @@ _STATEMENTS = tuple(
 )
 
 
-def mixed_problems(split: str, size: int, seed: int = 0) -> list[Problem]:
-    """`size` distinct problems of a split, three tenths of them weekdays, in an order that depends on the seed alone.
+class Weekdays(Arithmetic):
+    """`nano-weekdays`: the problems of `nano`, and three tenths whose answer is a weekday."""
 
-    Raises:
-        BadInputError: the split has another name.
-    """
-    return drawn("nano-weekdays", WEIGHTS, _stream, split, size, seed)
+    name = "nano-weekdays"
+    weights: ClassVar = {task: 0.7 * weight for task, weight in Arithmetic.weights.items()} | {TASK: 0.3}
+    forms: ClassVar = Arithmetic.forms | DAY_FORMS
 
-
-def _stream(task: str, seed: int) -> Iterator[Problem]:
-    if task != TASK:
-        yield from world.stream(task, seed)
-    block = 4096
-    while True:
-        dataset = reasoning_gym.create_dataset(task, size=block, seed=seed, **CALENDAR)
-        for index in range(block):
+    def stream(self, task: str, seed: int) -> Iterator[Problem]:
+        """Endless problems of one task."""
+        if task != TASK:
+            yield from super().stream(task, seed)
+            return
+        for dataset, index, problem_id in endless(task, seed, **CALENDAR):
             entry = dataset[index]
             question = entry["question"].partition("?")[0] + "?"
             steps = counted_steps(date.fromisoformat(entry["metadata"]["start_date"]), entry["metadata"]["offset_days"])
-            metadata = {"task": task, "entry": entry, "worked_solution": " ".join(steps), "steps": steps}
-            yield Problem(question, entry["answer"], f"reasoning_gym:{task}", f"{task}-{seed}-{index}", metadata)
-        seed += block
+            yield problem_of(task, entry, question, steps, problem_id)
+
+    def answer(self, problem: Problem) -> str:
+        """The weekday, or the number as its shortest text."""
+        return problem.reference_answer if is_weekday(problem) else super().answer(problem)
+
+    def forms_of(self, problem: Problem) -> Mapping[str, float]:
+        """Weekdays have forms of their own."""
+        return DAY_FORMS if is_weekday(problem) else Arithmetic.forms
+
+    def write(self, problem: Problem, rng: random.Random, way: str | None = None) -> str:
+        """A demonstration; where no way is given, some weekdays are a day off, with steps that lead there."""
+        if is_weekday(problem) and way is None and rng.random() < MISCOUNTED:
+            problem = self.slipped(problem, miscounted(problem))
+        return super().write(problem, rng, way)
+
+    def state(self, problem: Problem, answer: str, form: str, rng: random.Random) -> str:
+        """The closing statement of a weekday or a number in a form."""
+        if not is_weekday(problem):
+            return super().state(problem, answer, form, rng)
+        if form == "hash":
+            return f"#### {answer}"
+        if form == "day":
+            return f"So it is a {answer}."
+        return f"The answer is {answer[:3] if form == 'short' else answer}."
+
+    def another(self, problem: Problem, answer: str, rng: random.Random) -> str:
+        """Another weekday or number."""
+        if not is_weekday(problem):
+            return super().another(problem, answer, rng)
+        return rng.choice([other for other in WEEKDAYS if other != answer])
+
+    def last_step_to(self, problem: Problem, wrong: str) -> str:
+        """The last step, which ends in the weekday, with another one."""
+        if not is_weekday(problem):
+            return super().last_step_to(problem, wrong)
+        return str(problem.metadata["steps"][-1]).removesuffix(f"{problem.reference_answer}.") + f"{wrong}."
+
+    def canonical(self, text: str) -> str:
+        """A weekday in full, or a number as the generators write it."""
+        return next((day for day in WEEKDAYS if text in (day, day[:3])), None) or super().canonical(text)
+
+    def stated(self, completion: str) -> str | None:
+        """The one weekday or number that the completion states as its answer; None if it states none or several."""
+        found = {self.canonical(match.group("day")) for said in _STATEMENTS for match in said.finditer(completion)}
+        if number := super().stated(completion):
+            found.add(number)
+        return found.pop() if len(found) == 1 and not HEDGE.search(completion) else None
+
+    def is_true(self, problem: Problem, completion: str) -> bool:
+        """Whether the completion's one answer of the problem's kind is right, by the problem's own generator."""
+        if not is_weekday(problem):
+            number = super().stated(completion)
+            return number is not None and accepted(problem, number)
+        return super().is_true(problem, completion)
+
+
+def is_weekday(problem: Problem) -> bool:
+    """Whether the problem asks for a weekday."""
+    return str(problem.metadata["task"]) == TASK
+
+
+def miscounted(problem: Problem) -> str:
+    """The weekday that one comes to who counts the first day too."""
+    towards = -1 if problem.metadata["entry"]["metadata"]["offset_days"] > 0 else 1
+    return WEEKDAYS[(WEEKDAYS.index(problem.reference_answer) + towards) % 7]
 
 
 def counted_steps(start: date, offset: int) -> list[str]:
@@ -73,71 +131,3 @@ def counted_steps(start: date, offset: int) -> list[str]:
     if not days:
         return [*steps, f"Whole weeks from {first} is {last}."]
     return [*steps, f"{left[-1].capitalize()} {'after' if offset > 0 else 'before'} {first} is {last}."]
-
-
-def state_weekday(problem: Problem, day: str, form: str, rng: random.Random) -> str:
-    """The closing statement of a weekday in a form."""
-    if form == "hash":
-        return f"#### {day}"
-    if form == "day":
-        return f"So it is a {day}."
-    return f"The answer is {day[:3] if form == 'short' else day}."
-
-
-def another_day(day: str, rng: random.Random) -> str:
-    """One that it is not."""
-    return rng.choice([other for other in WEEKDAYS if other != day])
-
-
-def write_mixed(problem: Problem, rng: random.Random, way: str | None = None) -> str:
-    """One completion; by any way, some weekdays are a day off (a hedged one names another too, a blank one none)."""
-    if not _is_weekday(problem):
-        return writer.write_demonstration(problem, rng, way)
-    if way is None and rng.random() < MISCOUNTED:
-        problem = slipped_mixed(problem, miscounted(problem))
-    return composed(problem, problem.reference_answer, rng, way, FORMS, state_weekday, another_day)
-
-
-def miscounted(problem: Problem) -> str:
-    """The weekday that one comes to who counts the first day too."""
-    towards = -1 if problem.metadata["entry"]["metadata"]["offset_days"] > 0 else 1
-    return WEEKDAYS[(WEEKDAYS.index(problem.reference_answer) + towards) % 7]
-
-
-def slipped_mixed(problem: Problem, wrong: str) -> Problem:
-    """The same question with another answer, to which the last of its worked steps leads."""
-    if not _is_weekday(problem):
-        return writer.slipped(problem, wrong)
-    *steps, last = problem.metadata["steps"]
-    steps.append(last.removesuffix(f"{problem.reference_answer}.") + f"{wrong}.")
-    return replace(problem, reference_answer=wrong, metadata={**problem.metadata, "steps": steps})
-
-
-def mixed_answer(problem: Problem) -> str:
-    """The reference answer as it is written."""
-    return problem.reference_answer if _is_weekday(problem) else writer.reference_value(problem)
-
-
-def canonical_mixed(text: str) -> str:
-    """A weekday in full, or a number as the generators write it."""
-    return next((day for day in WEEKDAYS if text in (day, day[:3])), None) or truth.canonical(text)
-
-
-def stated_mixed(completion: str) -> str | None:
-    """The one weekday or number that the completion states as its answer; None if it states none or several."""
-    stated = {canonical_mixed(found.group("day")) for pattern in _STATEMENTS for found in pattern.finditer(completion)}
-    if number := truth.stated_value(completion):
-        stated.add(number)
-    return stated.pop() if len(stated) == 1 and not HEDGE.search(completion) else None
-
-
-def is_true_mixed(problem: Problem, completion: str) -> bool:
-    """Whether the completion's one stated answer is right, by the problem's own generator."""
-    if not _is_weekday(problem):
-        return truth.is_true(problem, completion)
-    day = stated_mixed(completion)
-    return day is not None and score_with_generator(problem, day)
-
-
-def _is_weekday(problem: Problem) -> bool:
-    return str(problem.metadata["task"]) == TASK

@@ -1,0 +1,42 @@
+"""reasoning-gym's tasks as domains; each problem keeps its entry, so that its own scorer can be asked."""
+
+from __future__ import annotations
+
+from cooper_rl.domains.domain import Domain
+from cooper_rl.errors import BadInputError
+from cooper_rl.records import Problem
+
+PREFIX = "reasoning_gym:"
+GENERATED = 1000  # problems where no size is asked for
+
+
+class ReasoningGymTask(Domain):
+    """One task. It has no splits: other problems come from another seed."""
+
+    def __init__(self, task: str) -> None:
+        self.task = task
+        self.name = self.verifier = f"{PREFIX}{task}"  # the verifier of that name is the task's own scorer
+
+    def problems(self, split: str, size: int | None, seed: int) -> list[Problem]:
+        """Generated problems; those without an answer are left out.
+
+        Raises:
+            BadInputError: reasoning-gym has no such task.
+        """
+        import reasoning_gym  # takes a second: only where problems are made
+
+        try:
+            dataset = reasoning_gym.create_dataset(self.task, size=size or GENERATED, seed=seed)
+        except ValueError as error:
+            raise BadInputError(f"{self.name}: no such task ({error})") from error
+        return [
+            Problem(
+                entry["question"],
+                entry["answer"],
+                self.name,
+                f"{self.task}-{seed}-{index}",
+                {"task": self.task, "entry": entry, "worked_solution": entry["metadata"].get("answer_cot", "")},
+            )
+            for index, entry in enumerate(dataset)
+            if entry["answer"]
+        ]

@@ -1,0 +1,144 @@
+"""The nano world itself: word problems, sums and products, answered by a number.
+
+The forms to state a number in are those that real models use; plain math-verify misses some of them.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from cooper_rl.domains.nano.generators import ARITHMETIC, endless, problem_of
+from cooper_rl.domains.nano.numbers import canonical_number, fixed, grouped, number_words, stated_number
+from cooper_rl.domains.nano.world import NanoWorld, marked
+from cooper_rl.records import Problem
+
+# Templates whose questions and worked solutions are short enough for a nano model.
+GSM_TEMPLATES = frozenset({6, 10, 16, 20, 31, 43, 58, 62, 69})
+GSM_SUFFIX = " Give the result as your final answer. Do not include units."
+STEPS_AWAY = (1, 2, 3, 5, 9, 10, 11, 20)  # a near miss is off by one of these, in units of the last decimal
+
+
+class Arithmetic(NanoWorld):
+    """`nano`: problems whose answer is a number."""
+
+    name = "nano"
+    weights: ClassVar = {"gsm_symbolic": 0.5, "chain_sum": 0.2, "decimal_chain_sum": 0.15, "products": 0.15}
+    forms: ClassVar = {
+        "boxed": 0.18,
+        "plain": 0.16,
+        "hash": 0.08,
+        "unit": 0.12,
+        "words": 0.16,
+        "aside": 0.12,
+        "sentence": 0.10,
+        "ratio": 0.08,
+    }
+
+    def stream(self, task: str, seed: int) -> Iterator[Problem]:
+        """Endless problems of one task; two-digit times two-digit is left out, as beyond a nano model."""
+        for dataset, index, problem_id in endless(task, seed, **ARITHMETIC[task]):
+            if task == "gsm_symbolic" and dataset.task_indices[index] not in GSM_TEMPLATES:
+                continue
+            entry = dataset[index]
+            if task == "products" and not has_one_digit_factor(entry):
+                continue
+            question = entry["question"].removesuffix(GSM_SUFFIX).strip()
+            yield problem_of(task, entry, question, worked_steps(task, entry), problem_id)
+
+    def answer(self, problem: Problem) -> str:
+        """The reference answer as its shortest decimal text (`132.0` is `132`, `7.140` is `7.14`)."""
+        text = problem.reference_answer
+        return text.rstrip("0").rstrip(".") if "." in text else text
+
+    def state(self, problem: Problem, answer: str, form: str, rng: random.Random) -> str:
+        """The closing statement of a number in a form."""
+        if said := marked(answer, form, rng):
+            return said
+        if form == "unit":
+            return f"So it is {grouped(answer)}{unit_of(problem, answer)}."
+        if form == "words" and number_words(answer):
+            return rng.choice([f"The answer is {number_words(answer)}.", f"So it is {number_words(answer)}."])
+        if form == "aside":
+            sure, count = rng.choice((80, 90, 95)), rng.randint(1, 3)
+            return rng.choice([f"That makes {answer}. I am {sure}% sure.", f"It is {answer}, in {count} steps."])
+        if form == "sentence":
+            given = re.findall(r"\d+(?:\.\d+)?", problem.question)
+            return f"{grouped(answer)} is what we get from {' and '.join(given[:2])}."
+        if form == "ratio" and "." in answer:
+            fraction = Fraction(answer)
+            percent = f"{fraction * 100}%" if (fraction * 100).denominator == 1 else str(fraction)
+            return f"The answer is {rng.choice([str(fraction), percent])}."
+        return f"The answer is {grouped(answer) if form == 'ratio' else answer}."
+
+    def another(self, problem: Problem, answer: str, rng: random.Random) -> str:
+        """Another number of like size and as many decimals."""
+        decimals = len(answer.partition(".")[2])
+        scaled = round(float(answer) * 10**decimals)
+        return fixed(scaled + rng.choice((-1, 1)) * rng.choice(STEPS_AWAY), decimals)
+
+    def last_step_to(self, problem: Problem, wrong: str) -> str:
+        """The last step with the wrong number behind its last sign of equality; unchanged where it has none."""
+        last = str(problem.metadata["steps"][-1])
+        head, _, tail = last.rpartition(f"= {self.answer(problem)}")
+        return f"{head}= {wrong}{tail}" if head else last
+
+    def canonical(self, text: str) -> str:
+        """The number as the generators write it."""
+        return canonical_number(text)
+
+    def stated(self, completion: str) -> str | None:
+        """The one number that the completion states."""
+        return stated_number(completion)
+
+
+def unit_of(problem: Problem, number: str) -> str:
+    """The noun after the final result in the worked solution, or nothing."""
+    found = re.search(rf"= {re.escape(number)} ([a-z]+)", str(problem.metadata["steps"][-1]))
+    return f" {found.group(1)}" if found else ""
+
+
+def has_one_digit_factor(entry: dict[str, Any]) -> bool:
+    """Whether one of a product's two factors has a single digit."""
+    return any(len(factor) == 1 for factor in entry["metadata"]["expression"].split(" * "))
+
+
+def worked_steps(task: str, entry: dict[str, Any]) -> list[str]:
+    """The worked solution a sentence a step: gsm_symbolic's own text, the usual written method for arithmetic."""
+    if task == "gsm_symbolic":
+        lines = [line.strip() for line in entry["metadata"]["answer_cot"].split("\n")]
+        return [line.rstrip(".") + "." for line in lines if line and not line.startswith("####")]
+    if task == "products":
+        left, right = sorted((int(term) for term in entry["metadata"]["expression"].split(" * ")), reverse=True)
+        return product_steps(left, right)
+    return sum_steps(entry["metadata"]["expression"])
+
+
+def product_steps(left: int, right: int) -> list[str]:
+    """47 * 6 by the digits of the larger factor."""
+    tens, ones = left // 10 * 10, left % 10
+    if not tens or not ones:
+        return [f"{left} * {right} = {left * right}."]
+    return [
+        f"{tens} * {right} = {tens * right}.",
+        f"{ones} * {right} = {ones * right}.",
+        f"{tens * right} + {ones * right} = {left * right}.",
+    ]
+
+
+def sum_steps(expression: str) -> list[str]:
+    """A chain of sums from the left, exact in the number of decimals of its terms."""
+    first, *rest = re.split(r" (?=[+-] )", expression)
+    decimals = max((len(term.split(".")[1]) if "." in term else 0) for term in re.split(r" [+-] ", expression))
+    scale = 10**decimals
+    total = round(float(first) * scale)
+    steps = []
+    for term in rest:
+        sign, number = term.split(" ")
+        before = total
+        total += (1 if sign == "+" else -1) * round(float(number) * scale)
+        steps.append(f"{fixed(before, decimals)} {sign} {number} = {fixed(total, decimals)}.")
+    return steps

@@ -1,0 +1,86 @@
+"""How the nano world writes numbers, and how they are read back.
+
+What is read is more than the rule verifier reads: number words, asides and whole sentences.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from fractions import Fraction
+
+from cooper_rl.domains.nano.world import HEDGE
+from cooper_rl.verifiers.math.numerals import ONES, TENS
+
+_WORD_OF = {value: word for word, value in (ONES | TENS).items()}
+
+
+def number_words(text: str) -> str | None:
+    """`25` as `twenty-five`, `1.6` as `one point six`; None for what is rarely written out (100 and more)."""
+    if text.startswith("-"):
+        words = number_words(text[1:])
+        return words and f"minus {words}"
+    whole, _, decimals = text.partition(".")
+    if int(whole) >= 100 or len(decimals) > 1:
+        return None
+    tens, ones = divmod(int(whole), 10)
+    words = _WORD_OF[int(whole)] if tens < 2 or not ones else f"{_WORD_OF[10 * tens]}-{_WORD_OF[ones]}"
+    return f"{words} point {_WORD_OF[int(decimals)]}" if decimals else words
+
+
+def grouped(number: str) -> str:
+    """With commas between the thousands, where there are thousands."""
+    whole, dot, decimals = number.partition(".")
+    return f"{int(whole):,}{dot}{decimals}" if abs(int(whole)) >= 1000 else number
+
+
+def fixed(scaled: int, decimals: int) -> str:
+    """An integer of 10**-decimals units as text."""
+    return f"{scaled / 10**decimals:.{decimals}f}" if decimals else str(scaled)
+
+
+_VALUE_OF_WORDS = {
+    words: text
+    for whole in range(100)
+    for text in (str(whole), *(f"{whole}.{tenth}" for tenth in range(10)))
+    for words in (number_words(text), number_words(f"-{text}"))
+    if words
+    for text in ([f"-{text}"] if words.startswith("minus") else [text])
+}
+_WORDS = "|".join(sorted(map(re.escape, _VALUE_OF_WORDS), key=len, reverse=True))
+_NUMERAL = r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?|-?\d+(?:\.\d+)?(?:/\d+)?"
+_VALUE = rf"(?P<value>(?:{_NUMERAL})%?|(?:{_WORDS})(?![\w-]))"
+_STATEMENTS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"\\boxed\{{{_VALUE}\}}",
+        rf"[Tt]he answer is {_VALUE}(?! ?[+*/=-] ?\d)",
+        rf"#### {_VALUE}",
+        rf"(?:So i|[Ii])t is {_VALUE}(?! ?[+*/=-] ?\d)",
+        rf"That makes {_VALUE}(?! ?[+*/=-] ?\d)",
+        rf"{_VALUE} is what we get from",
+    )
+)
+
+
+def stated_number(completion: str) -> str | None:
+    """The one number that the completion states as its answer, canonical; None if it states none or several."""
+    values = {
+        canonical_number(found.group("value")) for statement in _STATEMENTS for found in statement.finditer(completion)
+    }
+    if len(values) != 1 or HEDGE.search(completion):
+        return None
+    return values.pop()
+
+
+def canonical_number(text: str) -> str:
+    """A stated number as the generators write it: an integer or a decimal where it is one, else a fraction."""
+    text = _VALUE_OF_WORDS.get(text, text).replace(",", "")
+    try:
+        value = Fraction(text.rstrip("%")) / (100 if text.endswith("%") else 1)
+    except (ZeroDivisionError, ValueError):  # 3/0, 6.1/2
+        return "undefined"
+    if value.denominator == 1:
+        return str(value.numerator)
+    decimal = Decimal(value.numerator) / Decimal(value.denominator)
+    return format(decimal.normalize(), "f") if Fraction(decimal) == value else str(value)
