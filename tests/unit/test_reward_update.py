@@ -93,7 +93,7 @@ def test_in_several_passes_it_is_the_same_step(size, pairs, rehearsed):
     for _ in range(2):
         expected = whole.update(PAIRS[:pairs], triples[:rehearsed])
         assert parts.update(PAIRS[:pairs], triples[:rehearsed]) == pytest.approx(expected, rel=error)
-    tokens = (2 * pairs + rehearsed) * 30
+    tokens = (2 * pairs + rehearsed) * 30  # about 30 of each text
     trained = [dict(u.reward_model.model.named_parameters()) for u in (parts, whole)]
     assert_same_but_for_rounding(*trained, [1e-4] * 2, summands=tokens)
     assert len(seen) > 2 and max(seen) <= 4 * size
