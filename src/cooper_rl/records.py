@@ -115,6 +115,12 @@ class Sample:
     problem_id: str = ""
     worked_solution: str = ""  # of the problem, where its data set has one
 
+    @classmethod
+    def of(cls, problem: Problem, completion: str) -> Sample:
+        """A completion of a problem."""
+        worked = str(problem.metadata.get("worked_solution", ""))
+        return cls(problem.question, problem.reference_answer, completion, problem.problem_id, worked)
+
 
 @dataclass(frozen=True, slots=True)
 class Rollout:

@@ -97,7 +97,7 @@ class PlainTrainer:
             times = [time.perf_counter()]
             prompts, completions, texts = self.sample(problems)
             times.append(time.perf_counter())
-            batch = self.cooper.score([sample_of(*pair) for pair in zip(problems, texts, strict=True)], step)
+            batch = self.cooper.score([Sample.of(*pair) for pair in zip(problems, texts, strict=True)], step)
             rewards_B = torch.tensor(batch.rewards)
             metrics = self.policy_step(prompts, completions, rewards_B)  # stage 1: the policy
             times.append(time.perf_counter())
@@ -115,15 +115,13 @@ class PlainTrainer:
         self.cooper.journal.finish(step, time.monotonic() - started)
 
     def batches(self) -> Iterator[list[Problem]]:
-        """The problems of each step, each G times in a row; all problems before any comes again."""
-        rng, size = random.Random(self.config.seed), self.config.per_device_train_batch_size
-        count = size // self.config.num_generations
-        order: list[Problem] = []
+        """The problems of each step, each G times in a row, in an order that is drawn anew each epoch."""
+        rng, problems = random.Random(self.config.seed), list(self.parts.problems)
+        size = self.config.per_device_train_batch_size // self.config.num_generations
         while True:
-            if len(order) < count:
-                order += rng.sample(list(self.parts.problems), len(self.parts.problems))
-            chosen, order = order[:count], order[count:]
-            yield [problem for problem in chosen for _ in range(self.config.num_generations)]
+            order = rng.sample(problems, len(problems))
+            for start in range(0, len(order) - size + 1, size):
+                yield [problem for problem in order[start : start + size] for _ in range(self.config.num_generations)]
 
     @torch.no_grad()  # type: ignore[untyped-decorator]
     def sample(self, problems: Sequence[Problem]) -> tuple[list[list[int]], list[list[int]], list[str]]:
@@ -199,9 +197,3 @@ class PlainTrainer:
         self.policy.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
         complete_checkpoint(folder, step)
-
-
-def sample_of(problem: Problem, completion: str) -> Sample:
-    """A completion of a problem, as the method takes it."""
-    worked = str(problem.metadata.get("worked_solution", ""))
-    return Sample(problem.question, problem.reference_answer, completion, problem.problem_id, worked)
