@@ -50,32 +50,12 @@ class Verification:
 
     @property
     def surely_wrong(self) -> bool:
-        """Whether it may be taught as wrong: INCORRECT, or UNPARSEABLE since there is no answer at all.
+        """Whether stage 2 may teach the completion as wrong: INCORRECT, or nothing that could be an answer.
 
-        An answer that the rules cannot read may be right, and TIMEOUT and ERROR say nothing about the completion.
+        An answer that the rules cannot read is not among them, since it may be right.
         """
-        return (self.verdict, self.reason) == (Verdict.UNPARSEABLE, Reason.NO_ANSWER) or (
-            self.verdict is Verdict.INCORRECT
-        )
-
-
-class Scorable(Protocol):
-    """What a reward model scores: a completion, its question and the reference answer. Most records here are."""
-
-    @property
-    def question(self) -> str: ...
-    @property
-    def reference_answer(self) -> str: ...
-    @property
-    def completion(self) -> str: ...
-
-
-class Triple(NamedTuple):
-    """A `Scorable` and nothing else."""
-
-    question: str
-    reference_answer: str
-    completion: str
+        no_answer = self.verdict is Verdict.UNPARSEABLE and self.reason is Reason.NO_ANSWER
+        return no_answer or self.verdict is Verdict.INCORRECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +79,25 @@ class LabelledCompletion:
     correct: bool
     source: str = ""
     problem_id: str = ""
+
+
+class Scorable(Protocol):
+    """What a reward model scores: a completion, its question and the reference answer. Most records here are."""
+
+    @property
+    def question(self) -> str: ...
+    @property
+    def reference_answer(self) -> str: ...
+    @property
+    def completion(self) -> str: ...
+
+
+class Triple(NamedTuple):
+    """A `Scorable` and nothing else."""
+
+    question: str
+    reference_answer: str
+    completion: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,11 +35,6 @@ def grouped(number: str) -> str:
     return f"{int(whole):,}{dot}{decimals}" if abs(int(whole)) >= 1000 else number
 
 
-def fixed(scaled: int, decimals: int) -> str:
-    """An integer of 10**-decimals units as text."""
-    return f"{scaled / 10**decimals:.{decimals}f}" if decimals else str(scaled)
-
-
 @cache
 def value_of_words() -> dict[str, str]:
     """Every number that is written out, in words and in digits."""
