@@ -63,25 +63,6 @@ class Verification:
         return no_answer or self.verdict is Verdict.INCORRECT
 
 
-class Scorable(Protocol):
-    """What a reward model scores: a completion, its question and the reference answer. Most records here are."""
-
-    @property
-    def question(self) -> str: ...
-    @property
-    def reference_answer(self) -> str: ...
-    @property
-    def completion(self) -> str: ...
-
-
-class Triple(NamedTuple):
-    """A `Scorable` and nothing else."""
-
-    question: str
-    reference_answer: str
-    completion: str
-
-
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A question with the answer that counts as right."""
@@ -103,6 +84,25 @@ class LabelledCompletion:
     correct: bool
     source: str = ""
     problem_id: str = ""
+
+
+class Scorable(Protocol):
+    """What a reward model scores: a completion, its question and the reference answer. Most records here are."""
+
+    @property
+    def question(self) -> str: ...
+    @property
+    def reference_answer(self) -> str: ...
+    @property
+    def completion(self) -> str: ...
+
+
+class Triple(NamedTuple):
+    """A `Scorable` and nothing else."""
+
+    question: str
+    reference_answer: str
+    completion: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from cooper_rl.evaluation.metrics import auroc, bootstrap, calibration_error, me
 from cooper_rl.evaluation.published import check_labelled, load_labelled
 from cooper_rl.evaluation.reward_model import EvalSettings, answer_type, drawn, evaluate_files
 from cooper_rl.records import LabelledCompletion, Problem, Verdict
-from cooper_rl.synthesis.probes import PROBES, probe_triples, wrong_answer
+from cooper_rl.synthesis.probes import PROBES, probe_triples
+from cooper_rl.synthesis.wrong_numbers import wrong_answer
 from cooper_rl.verifiers import RuleVerifier
 
 SCORES = np.array([0.9, 0.8, 0.4, 0.6, 0.2, 0.1])

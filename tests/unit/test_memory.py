@@ -73,6 +73,18 @@ def test_what_passes_is_not_added_up():
     assert total(parts) == 7.0 and total(parts, kept=0.5) == 8.5 and total(parts, kept=1.0) == 10.0
 
 
+def test_doctor_names_the_extra_of_what_is_optional(monkeypatch):
+    from cooper_rl import doctor
+
+    def missing(name):
+        raise doctor.PackageNotFoundError(name)
+
+    monkeypatch.setattr(doctor, "version", missing)
+    found = doctor.package("reasoning-gym", (0, 1, 25), None)
+    assert found.state == "warn" and "cooper-rl[reasoning-gym]" in found.detail
+    assert doctor.package("torch", (2, 8), None).state == "fail"
+
+
 def test_doctor_says_whether_it_fits(monkeypatch, capsys):
     from cooper_rl.doctor import findings, memory
 

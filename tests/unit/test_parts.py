@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 
 from cooper_rl.errors import BadInputError
+from cooper_rl.extras import optional
 from cooper_rl.parts import find, names
 
 GROUP = "cooper_rl.negative_sources"
@@ -85,3 +86,13 @@ def test_the_lookup_imports_no_torch():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_is_not_installed_names_the_extra_that_brings_it(tmp_path, monkeypatch):
+    assert optional("fractions", extra="x", needed_by="x").Fraction is Fraction
+    with pytest.raises(BadInputError, match=r"^a world needs no_such_library: pip install 'cooper-rl\[worlds\]'$"):
+        optional("no_such_library.part", extra="worlds", needed_by="a world")
+    (tmp_path / "half_there.py").write_text("import no_such_library\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ModuleNotFoundError, match="no_such_library"):
+        optional("half_there", extra="worlds", needed_by="a world")

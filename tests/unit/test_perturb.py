@@ -2,7 +2,8 @@
 
 import random
 
-from cooper_rl.synthesis.perturb import moved, perturb
+from cooper_rl.synthesis.perturb import perturb
+from cooper_rl.synthesis.wrong_numbers import Numeral, moved, near_miss
 
 SOLUTION = "14 - 3 = 11 toys. 14 + 11 = 25 toys. The answer is 25."
 
@@ -31,6 +32,13 @@ def test_an_answer_alone_is_changed():
 def test_nothing_to_change():
     assert perturb("The answer is twelve.", random.Random(0)) is None
     assert perturb("", random.Random(0)) is None
+
+
+def test_a_number_is_taken_apart_and_written_alike():
+    assert Numeral.read("2.50") == Numeral(250, 2) and Numeral.read("-1,234") == Numeral(-1234, 0, commas=True)
+    assert Numeral(250, 2).with_units(-5) == "-0.05" and Numeral(0, 0, commas=True).with_units(1234567) == "1,234,567"
+    rng = random.Random(1)
+    assert {abs(int(near_miss("100", rng)) - 100) for _ in range(300)} == {1, 2, 3, 5, 9, 10, 11, 20}
 
 
 def test_moved_keeps_the_look_of_a_number():

@@ -17,7 +17,7 @@ from cooper_rl.domains.nano.triples import written_triples
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import LabelledCompletion, Verdict
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
-from cooper_rl.synthesis.augment import augmented, spoilt
+from cooper_rl.synthesis.augment import augmented, corrupted
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.losses import bce_loss
@@ -235,10 +235,10 @@ def test_buckets_repeat_by_epoch():
     assert list(buckets) == first
 
 
-def test_what_is_spoilt_is_not_right():
+def test_what_is_corrupted_is_not_right():
     rng = random.Random(0)
     right = LabelledCompletion("What is 12 + 7?", "19", "12 + 7 = 19.\nThe answer is 19.", True)
-    texts = [spoilt(right, rng) for _ in range(200)]
+    texts = [corrupted(right, rng) for _ in range(200)]
     with RuleVerifier() as rule:
         assert Verdict.CORRECT not in rule.verify_many(["19"] * 200, texts)
 

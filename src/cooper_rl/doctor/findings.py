@@ -26,6 +26,7 @@ SUPPORTED = (
     ("math-verify", (0, 9), None),
     ("reasoning-gym", (0, 1, 25), None),
 )
+OPTIONAL = {"reasoning-gym": "the nano worlds and its tasks need it: pip install 'cooper-rl[reasoning-gym]'"}
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ def package(name: str, least: tuple[int, ...], beyond: tuple[int, ...] | None) -
     try:
         installed = version(name)
     except PackageNotFoundError:
+        if name in OPTIONAL:
+            return Finding("warn", name, f"not installed: {OPTIONAL[name]}")
         return Finding("fail", name, "not installed: run make env")
     wanted = f">= {'.'.join(map(str, least))}" + (f", < {'.'.join(map(str, beyond))}" if beyond else "")
     fits = release(installed) >= least and (beyond is None or release(installed) < beyond)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from cooper_rl.domains.domain import Domain
 from cooper_rl.errors import BadInputError
+from cooper_rl.extras import optional
 from cooper_rl.records import Problem
 
 PREFIX = "reasoning_gym:"
+EXTRA = "reasoning-gym"
 GENERATED = 1000  # problems where no size is asked for
 
 
@@ -21,10 +23,9 @@ class ReasoningGymTask(Domain):
         """Generated problems; those without an answer are left out.
 
         Raises:
-            BadInputError: reasoning-gym has no such task.
+            BadInputError: reasoning-gym is not installed, or has no such task.
         """
-        import reasoning_gym  # takes a second: only where problems are made
-
+        reasoning_gym = optional("reasoning_gym", extra=EXTRA, needed_by=f"data set {self.name}")
         try:
             dataset = reasoning_gym.create_dataset(self.task, size=size or GENERATED, seed=seed)
         except ValueError as error:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 
 ARM_ORDER = ("rule", "static", "cooper", "hybrid")
 COLOURS = {"rule": "#6b7f99", "static": "#d9572b", "cooper": "#1f8a70", "hybrid": "#8a5fbf"}
 PALETTE = ("#1f8a70", "#d9572b", "#6b7f99", "#8a5fbf", "#b9a03a", "#3a7ab9", "#b94a7c", "#5f8f3a")
+OTHER_COLOUR = "#888"
+NOT_MEASURED = '<p class="muted">not measured in these runs</p>'
 WIDTH, HEIGHT = 420, 230
 LEFT, RIGHT, TOP, BOTTOM = 44, 10, 10, 30
 
@@ -40,6 +43,42 @@ def smooth(line: Line, most: int = 40) -> Line:
     return [(block[-1][0], mean(block, 1), mean(block, 2), mean(block, 3)) for block in blocks]
 
 
+@dataclass(frozen=True)
+class Axes:
+    """Where values lie in the SVG, and the grid behind them.
+
+    Args:
+        right: the value at the right edge; the left edge is 0.
+        ys: the horizontal grid lines, from the lower edge to the upper.
+    """
+
+    right: float
+    ys: Sequence[float]
+
+    def x(self, value: float) -> float:
+        """Pixels from the left."""
+        return LEFT + value / self.right * (WIDTH - LEFT - RIGHT)
+
+    def y(self, value: float) -> float:
+        """Pixels from the top."""
+        return HEIGHT - BOTTOM - (value - self.ys[0]) / (self.ys[-1] - self.ys[0]) * (HEIGHT - TOP - BOTTOM)
+
+    def places(self, points: Iterable[tuple[float, float]]) -> str:
+        """Points as SVG writes them."""
+        return " ".join(f"{self.x(across):.1f},{self.y(up):.1f}" for across, up in points)
+
+    def grid(self, xs: Sequence[float], label: str) -> Iterator[str]:
+        """Lines and numbers; `label` stands below the right end."""
+        for value in self.ys:
+            ends = f'x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{self.y(value):.1f}" y2="{self.y(value):.1f}"'
+            yield f'<line class="gridline" {ends}/>'
+            yield f'<text x="{LEFT - 6}" y="{self.y(value) + 4:.1f}" text-anchor="end">{value:g}</text>'
+        for value in xs:
+            if value <= self.right:
+                yield f'<text x="{self.x(value):.1f}" y="{HEIGHT - 12}" text-anchor="middle">{value:g}</text>'
+        yield f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 1}" text-anchor="end">{label}</text>'
+
+
 def figure(
     lines: Mapping[str, Line],
     *,
@@ -55,71 +94,42 @@ def figure(
     colours = colours or colours_of(list(lines))
     drawn = {name: smooth(line) for name, line in lines.items() if line}
     if not drawn:
-        return '<p class="muted">not measured in these runs</p>'
-    xs = ticks(0, max(point[0] for line in drawn.values() for point in line) or 1)
-    low = min(point[2] for line in drawn.values() for point in line)
-    high = max(point[3] for line in drawn.values() for point in line)
-    ys = ticks(0.0, 1.0) if share else ticks(low, high)
-    if len(ys) < 2:
-        ys = [ys[0], ys[0] + 1]
-    right = max(point[0] for line in drawn.values() for point in line) or 1
-
-    def x(step: float) -> float:
-        return LEFT + step / right * (WIDTH - LEFT - RIGHT)
-
-    def y(value: float) -> float:
-        return HEIGHT - BOTTOM - (value - ys[0]) / (ys[-1] - ys[0]) * (HEIGHT - TOP - BOTTOM)
-
-    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">']
-    for value in ys:
-        parts.append(
-            f'<line class="gridline" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(value):.1f}" y2="{y(value):.1f}"/>'
-        )
-        parts.append(f'<text x="{LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{value:g}</text>')
-    for value in xs:
-        if value <= right:
-            parts.append(f'<text x="{x(value):.1f}" y="{HEIGHT - 12}" text-anchor="middle">{value:g}</text>')
-    parts.append(f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 1}" text-anchor="end">step</text>')
+        return NOT_MEASURED
+    points = [point for line in drawn.values() for point in line]
+    ys = ticks(0.0, 1.0) if share else ticks(min(low for _, _, low, _ in points), max(high for *_, high in points))
+    last = max(step for step, *_ in points)
+    axes = Axes(last or 1, ys if len(ys) > 1 else [ys[0], ys[0] + 1])
+    parts = [*axes.grid(ticks(0, last or 1), "step")]
     for name, line in drawn.items():
-        colour = colours.get(name, "#888")
-        upper = [f"{x(s):.1f},{y(high):.1f}" for s, _, _, high in line]
-        lower = [f"{x(s):.1f},{y(low):.1f}" for s, _, low, _ in reversed(line)]
-        mean = " ".join(f"{x(s):.1f},{y(value):.1f}" for s, value, _, _ in line)
-        parts.append(f'<polygon points="{" ".join(upper + lower)}" fill="{colour}" opacity="0.15"/>')
+        colour = colours.get(name, OTHER_COLOUR)
+        upper = [(step, high) for step, _, _, high in line]
+        lower = [(step, low) for step, _, low, _ in reversed(line)]
+        mean = axes.places((step, value) for step, value, _, _ in line)
+        parts.append(f'<polygon points="{axes.places(upper + lower)}" fill="{colour}" opacity="0.15"/>')
         parts.append(f'<polyline points="{mean}" fill="none" stroke="{colour}" stroke-width="2"/>')
     for step, name in marks:
-        if step <= right:
-            at = f'x1="{x(step):.1f}" x2="{x(step):.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"'
-            parts.append(f'<line {at} stroke="{colours.get(name, "#888")}" stroke-dasharray="4 3"/>')
-    return "".join(parts) + "</svg>"
+        if step <= axes.right:
+            at = f'x1="{axes.x(step):.1f}" x2="{axes.x(step):.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"'
+            parts.append(f'<line {at} stroke="{colours.get(name, OTHER_COLOUR)}" stroke-dasharray="4 3"/>')
+    return svg(parts)
 
 
 def trajectories(paths: Sequence[tuple[str, Sequence[tuple[float, float]]]], across: str, up: str) -> str:
-    """An SVG of paths in the unit square, (arm, points) each, a ring at each first point."""
+    """An SVG of paths in the unit square, (arm, points) each, a circle at each first point."""
     colours = colours_of(list(dict.fromkeys(name for name, _ in paths)))
     if not any(points for _, points in paths):
-        return '<p class="muted">not measured in these runs</p>'
-
-    def x(value: float) -> float:
-        return LEFT + value * (WIDTH - LEFT - RIGHT)
-
-    def y(value: float) -> float:
-        return HEIGHT - BOTTOM - value * (HEIGHT - TOP - BOTTOM)
-
-    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">']
-    for value in ticks(0.0, 1.0):
-        ends = f'x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(value):.1f}" y2="{y(value):.1f}"'
-        parts.append(f'<line class="gridline" {ends}/>')
-        parts.append(f'<text x="{LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{value:g}</text>')
-        parts.append(f'<text x="{x(value):.1f}" y="{HEIGHT - 14}" text-anchor="middle">{value:g}</text>')
-    parts.append(f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 1}" text-anchor="end">{across}; upward: {up}</text>')
+        return NOT_MEASURED
+    axes = Axes(1.0, ticks(0.0, 1.0))
+    parts = [*axes.grid(axes.ys, f"{across}; upward: {up}")]
     for arm, points in paths:
         if points:
-            colour = colours[arm]
-            places = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in points)
-            parts.append(
-                f'<polyline points="{places}" fill="none" stroke="{colour}" stroke-width="1.6" opacity="0.8"/>'
-            )
-            a, b = points[0]
-            parts.append(f'<circle cx="{x(a):.1f}" cy="{y(b):.1f}" r="4" fill="none" stroke="{colour}"/>')
-    return "".join(parts) + "</svg>"
+            style = f'fill="none" stroke="{colours[arm]}"'
+            parts.append(f'<polyline points="{axes.places(points)}" {style} stroke-width="1.6" opacity="0.8"/>')
+            first, height = points[0]
+            parts.append(f'<circle cx="{axes.x(first):.1f}" cy="{axes.y(height):.1f}" r="4" {style}/>')
+    return svg(parts)
+
+
+def svg(parts: Sequence[str]) -> str:
+    """The whole picture."""
+    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">{"".join(parts)}</svg>'

@@ -1,4 +1,4 @@
-"""More triples from labelled ones: what is equivalent stays right, what is spoilt becomes wrong."""
+"""More triples from labelled ones: what is equivalent stays right, what is corrupted becomes wrong."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from dataclasses import replace
 from cooper_rl.records import LabelledCompletion, Problem
 from cooper_rl.synthesis import invented
 from cooper_rl.synthesis.perturb import perturb
-from cooper_rl.synthesis.probes import PROBES, wrong_answer
+from cooper_rl.synthesis.probes import PROBES
 from cooper_rl.synthesis.writings import closing, rewritten, rounded, stated
+from cooper_rl.synthesis.wrong_numbers import wrong_answer
 from cooper_rl.verifiers.math.stated import read
 
 # The kinds of probes that are trained on; the other kinds stay unseen, to be measured.
-SPOILERS = (
+CORRUPTIONS = (
     *("empty", "blank", "cue_without_answer", "many_boxes", "hedge", "flattery", "cut_off", "wrong_alone"),
     *("template_break", "repetition", "question"),
 )
@@ -35,33 +36,20 @@ def augmented(
     choices: float = 0.0,
     working: float = 0.0,
 ) -> list[LabelledCompletion]:
-    """The triples and more of them.
+    """The triples, and more that are made of them. Each share is a probability, from 0 to 1.
 
-    A share `forms` of them comes again with the reference answer in another form, a share `alone` with nothing but the
-    answer that the completion states (the labels stay), and a share `wrong` of the right ones spoilt. Of the questions
-    a share `invent` comes again with invented answers, and a share `choices` as questions of choice. Of
-    all these a share `working` comes again with answer and reference at the end of somebody else's working, and a share
-    `references` with another right completion of the problem as the reference: who grades has a worked solution as
-    often as a bare answer.
+    Args:
+        forms: of the triples that come again with the reference answer in another form; their labels stay.
+        alone: of the triples that come again with nothing but the answer that the completion states; their labels stay.
+        wrong: of the right ones that come again corrupted.
+        references: of all these that come again with another right completion of the problem as the reference, since
+            who grades has a worked solution as often as a bare answer.
+        invent: of the questions that come again with invented answers.
+        choices: of the questions that come again as questions of choice.
+        working: of all these that come again with answer and reference at the end of somebody else's working.
     """
     rng = random.Random(f"augment-{seed}")
-    more = []
-    for triple in triples:
-        if rng.random() >= forms:
-            continue
-        other = (rounded(triple.reference_answer, rng) if rng.random() < 0.3 else None) or rewritten(
-            triple.reference_answer, rng
-        )
-        if other is not None:
-            more.append(replace(triple, reference_answer=other))
-    for triple in triples:
-        completion = spoilt(triple, rng) if triple.correct and rng.random() < wrong else None
-        if completion is not None:
-            more.append(replace(triple, completion=completion, correct=False))
-    for triple in triples:
-        answer = read(triple.completion).stated if rng.random() < alone else None
-        if answer and answer != triple.completion:
-            more.append(replace(triple, completion=rng.choice((answer, f"\\boxed{{{answer}}}"))))
+    more = [*_in_other_forms(triples, forms, rng), *_corrupted(triples, wrong, rng), *_alone(triples, alone, rng)]
     grown = [*triples, *more, *_invented(triples, invent, choices, rng)]
     grown += _at_the_end_of_working(grown, working, rng)
     right: dict[tuple[str, str], list[str]] = {}
@@ -69,6 +57,32 @@ def augmented(
         if triple.correct:
             right.setdefault((triple.question, triple.reference_answer), []).append(triple.completion)
     return [*grown, *_with_solutions_as_references(grown, right, references, rng)]
+
+
+def _in_other_forms(
+    triples: Sequence[LabelledCompletion], share: float, rng: random.Random
+) -> Iterator[LabelledCompletion]:
+    for triple in triples:
+        if rng.random() >= share:
+            continue
+        answer = triple.reference_answer
+        other = (rounded(answer, rng) if rng.random() < 0.3 else None) or rewritten(answer, rng)
+        if other is not None:
+            yield replace(triple, reference_answer=other)
+
+
+def _corrupted(triples: Sequence[LabelledCompletion], share: float, rng: random.Random) -> Iterator[LabelledCompletion]:
+    for triple in triples:
+        completion = corrupted(triple, rng) if triple.correct and rng.random() < share else None
+        if completion is not None:
+            yield replace(triple, completion=completion, correct=False)
+
+
+def _alone(triples: Sequence[LabelledCompletion], share: float, rng: random.Random) -> Iterator[LabelledCompletion]:
+    for triple in triples:
+        answer = read(triple.completion).stated if rng.random() < share else None
+        if answer and answer != triple.completion:
+            yield replace(triple, completion=rng.choice((answer, f"\\boxed{{{answer}}}")))
 
 
 def _invented(
@@ -119,9 +133,9 @@ def _with_solutions_as_references(
             yield replace(triple, reference_answer=solution)
 
 
-def spoilt(triple: LabelledCompletion, rng: random.Random) -> str | None:
+def corrupted(triple: LabelledCompletion, rng: random.Random) -> str | None:
     """A right completion made wrong: half of the time a number is changed and carried on, else a known hack instead."""
     if rng.random() < 0.5 and (changed := perturb(triple.completion, rng)) is not None:
         return changed
     problem = Problem(triple.question, triple.reference_answer, metadata={"worked_solution": triple.completion})
-    return PROBES[rng.choice(SPOILERS)](problem, wrong_answer(triple.reference_answer, rng), rng)
+    return PROBES[rng.choice(CORRUPTIONS)](problem, wrong_answer(triple.reference_answer, rng), rng)

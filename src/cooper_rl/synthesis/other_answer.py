@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 import re
 
-from cooper_rl.synthesis.perturb import moved
 from cooper_rl.synthesis.same_answer import COMPARISON, INTERVAL, LATEX_FRACTION, SIGN, Way, items_of
+from cooper_rl.synthesis.wrong_numbers import moved
 from cooper_rl.verifiers.math.markup import CLOSE, OPEN
 
 _DIGITS = re.compile(r"(?<![\d.])\d+(?:\.\d+)?")

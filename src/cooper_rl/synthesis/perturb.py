@@ -6,6 +6,8 @@ import random
 import re
 from fractions import Fraction
 
+from cooper_rl.synthesis.wrong_numbers import moved
+
 _NUMBER = r"-?\d+(?:\.\d+)?"
 _EQUATION = re.compile(
     rf"(?P<a>{_NUMBER}) ?(?P<op>[-+*/x]) ?(?P<b>{_NUMBER})(?P<unit>[^=.\d]{{0,30}})= ?(?P<c>{_NUMBER})"
@@ -38,22 +40,6 @@ def perturb(completion: str, rng: random.Random) -> str | None:
     out.append(_replace(tail[position:], changed))
     text = "".join(out)
     return text if text != completion else _change_last(completion, rng)
-
-
-def moved(number: str, rng: random.Random) -> str:
-    """Another number with as many decimals: a digit off, a carry forgotten, a sign lost, two digits swapped."""
-    plain = number.replace(",", "")
-    decimals = len(plain.partition(".")[2])
-    scaled = round(Fraction(plain) * 10**decimals)
-    options = [scaled + d for d in (-1, 1, -2, 2, -10, 10, -100, 100, 5, -9)]
-    digits = str(abs(scaled))
-    if len(digits) > 1:
-        options.append(int(digits[1] + digits[0] + digits[2:]) * (-1 if scaled < 0 else 1))
-    if scaled:
-        options.append(-scaled)
-    value = rng.choice([option for option in options if option != scaled])
-    text = f"{value / 10**decimals:.{decimals}f}" if decimals else str(value)
-    return f"{value:,}" if "," in number and not decimals else text
 
 
 def _change_last(completion: str, rng: random.Random) -> str | None:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from cooper_rl.records import LabelledCompletion, Problem
+from cooper_rl.synthesis.wrong_numbers import wrong_answer
 
 Probe = Callable[[Problem, str, random.Random], str]  # problem, a wrong answer, randomness -> completion
 
@@ -106,16 +107,6 @@ PROBES: Mapping[str, Probe] = {
     "taken_back": _taken_back,
     "noise": _noise,
 }
-
-
-def wrong_answer(reference_answer: str, rng: random.Random) -> str:
-    """Another answer that looks like this one: its last number moved, or a word where there is none."""
-    numbers = list(re.finditer(r"\d+", reference_answer))
-    if not numbers:
-        return rng.choice([word for word in ("none of them", "7", "x + 1") if word != reference_answer])
-    last = numbers[-1]
-    moved = str(int(last.group()[-9:]) + rng.choice((1, 2, 3, 10)))
-    return reference_answer[: last.start()] + moved + reference_answer[last.end() :]
 
 
 def probe_triples(problems: Sequence[Problem], seed: int = 0) -> dict[str, list[LabelledCompletion]]:

@@ -8,6 +8,7 @@ from functools import partial
 from importlib.metadata import entry_points
 
 from cooper_rl.errors import BadInputError
+from cooper_rl.extras import optional
 from cooper_rl.records import Verification
 
 Explain = Callable[[str, str], Verification]
@@ -43,10 +44,9 @@ def import_path(kind: str) -> str:
 
 def check_task(task: str) -> None:
     """Refuses a task that reasoning-gym does not have."""
-    from reasoning_gym.factory import DATASETS
-
-    if task not in DATASETS:
-        raise BadInputError(f"reasoning-gym has no task {task!r}; there are {', '.join(sorted(DATASETS))}")
+    factory = optional("reasoning_gym.factory", extra="reasoning-gym", needed_by=f"verifier {TASK}{task}")
+    if task not in factory.DATASETS:
+        raise BadInputError(f"reasoning-gym has no task {task!r}; there are {', '.join(sorted(factory.DATASETS))}")
 
 
 def load(path: str) -> Explain:

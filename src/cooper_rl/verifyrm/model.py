@@ -15,6 +15,7 @@ from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTok
 
 from cooper_rl.devices import own_device
 from cooper_rl.errors import BadInputError
+from cooper_rl.extras import optional
 from cooper_rl.records import Scorable, Triple
 from cooper_rl.settings.files import check_model_folder
 from cooper_rl.verifyrm import scoring, sharding
@@ -227,11 +228,8 @@ def adapter_settings(task_type: str, rank: int, alpha: int = 0) -> Any:
     Raises:
         BadInputError: peft is not installed.
     """
-    try:
-        from peft import LoraConfig
-    except ImportError as error:
-        raise BadInputError("low-rank adapters need peft: pip install 'cooper-rl[peft]'") from error
-    return LoraConfig(task_type=task_type, r=rank, lora_alpha=alpha or 2 * rank, target_modules="all-linear")
+    peft = optional("peft", extra="peft", needed_by="training low-rank adapters")
+    return peft.LoraConfig(task_type=task_type, r=rank, lora_alpha=alpha or 2 * rank, target_modules="all-linear")
 
 
 def _rows(questions: Sequence[str], references: Sequence[str], completions: Sequence[str]) -> list[Triple]:

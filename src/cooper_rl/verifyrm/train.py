@@ -31,11 +31,11 @@ def train_reward_model(
     """Reads, splits by question, augments, trains, calibrates, evaluates and saves with a model card.
 
     Args:
-        resume: go on from the last checkpoint of the output folder.
+        resume: continue from the last checkpoint of the output folder.
         progress: told `completed`, `total` and a `description` after each step.
 
     Returns:
-        The figures on the held-out triples.
+        The metrics on the held-out triples.
 
     Raises:
         BadInputError, MissingFileError: a bad file or model; checkpoints are there and `resume` is not set.
@@ -43,23 +43,10 @@ def train_reward_model(
     folder = Path(config.output_dir)
     checkpoint = last_checkpoint(folder)
     if checkpoint and not resume:
-        raise BadInputError(f"{folder}: holds checkpoints of a run; go on with --resume or choose another output_dir")
-    triples = [triple for path in config.train_files for triple in read_triples(path)]
-    if config.eval_files:
-        train, heldout = triples, [t for path in config.eval_files for t in read_triples(path)]
-    else:
-        train, heldout = split_by_question(triples, config.heldout_fraction, config.seed)
-    train = augmented(
-        train,
-        forms=config.augment_forms,
-        alone=config.augment_alone,
-        wrong=config.augment_wrong,
-        references=config.augment_references,
-        invent=config.augment_invent,
-        choices=config.augment_choices,
-        working=config.augment_working,
-        seed=config.seed,
-    )
+        raise BadInputError(
+            f"{folder}: holds checkpoints of a run; continue it with --resume, or set another output_dir"
+        )
+    train, heldout = training_data(config)
     torch.manual_seed(config.seed)
     reward_model = load(config)
     folder.mkdir(parents=True, exist_ok=True)
@@ -74,10 +61,35 @@ def train_reward_model(
     if config.calibrate and heldout:
         temperature = fitted_temperature(reward_model, heldout)
         reward_model.settings = replace(reward_model.settings, temperature=temperature)
-    figures = evaluate(reward_model, heldout) if heldout else {}
+    metrics = evaluate(reward_model, heldout) if heldout else {}
     if trainer.is_world_process_zero():
-        save(reward_model, folder, config, figures, model_card(config, train, heldout, figures))
-    return figures
+        save(reward_model, folder, config, metrics, model_card(config, train, heldout, metrics))
+    return metrics
+
+
+def training_data(config: RewardModelTrainConfig) -> tuple[list[LabelledCompletion], list[LabelledCompletion]]:
+    """(train, held out): the training files' triples and what augmentation adds, and those that are measured on.
+
+    Raises:
+        BadInputError, MissingFileError: a file that is missing, or has a bad record.
+    """
+    triples = [triple for path in config.train_files for triple in read_triples(path)]
+    if config.eval_files:
+        train, heldout = triples, [triple for path in config.eval_files for triple in read_triples(path)]
+    else:
+        train, heldout = split_by_question(triples, config.heldout_fraction, config.seed)
+    train = augmented(
+        train,
+        forms=config.augment_forms,
+        alone=config.augment_alone,
+        wrong=config.augment_wrong,
+        references=config.augment_references,
+        invent=config.augment_invent,
+        choices=config.augment_choices,
+        working=config.augment_working,
+        seed=config.seed,
+    )
+    return train, heldout
 
 
 def last_checkpoint(folder: Path) -> str | None:
@@ -86,7 +98,7 @@ def last_checkpoint(folder: Path) -> str | None:
 
 
 def save(
-    reward_model: VerifyRM, folder: Path, config: RewardModelTrainConfig, figures: dict[str, float], card: str
+    reward_model: VerifyRM, folder: Path, config: RewardModelTrainConfig, metrics: dict[str, float], card: str
 ) -> None:
     """The checkpoint, its card, and which recipe gave which weights."""
     reward_model.save_pretrained(folder)
@@ -94,7 +106,7 @@ def save(
     digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
     recipe = {key: value for key, value in asdict(config).items() if key != "output_dir"}
     (folder / "recipe.json").write_text(
-        json.dumps({"recipe": recipe, "sha256": digest, "figures": figures}, indent=2) + "\n"
+        json.dumps({"recipe": recipe, "sha256": digest, "figures": metrics}, indent=2) + "\n"
     )
 
 
@@ -109,7 +121,7 @@ def fitted_temperature(reward_model: VerifyRM, heldout: Sequence[LabelledComplet
 
 
 def load(config: RewardModelTrainConfig) -> VerifyRM:
-    """An existing VerifyRM to go on with, or a new one on a causal model's backbone."""
+    """An existing VerifyRM to train further, or a new one on a causal model's backbone."""
     path = resolve_model(config.model_name_or_path, "policy")
     check_model_folder(path, "model_name_or_path")
     architectures = AutoConfig.from_pretrained(path).architectures or []
@@ -135,10 +147,10 @@ def model_card(
     config: RewardModelTrainConfig,
     train: list[LabelledCompletion],
     heldout: list[LabelledCompletion],
-    figures: dict[str, float],
+    metrics: dict[str, float],
 ) -> str:
     """The README.md of a checkpoint: what it reads, what it was trained on, how well it does, where it ends."""
-    rows = "\n".join(f"| {name} | {value:.4f} |" for name, value in figures.items() if isinstance(value, float))
+    rows = "\n".join(f"| {name} | {value:.4f} |" for name, value in metrics.items() if isinstance(value, float))
     right = sum(t.correct for t in train)
     files = ", ".join(f"`{Path(path).name}`" for path in config.train_files)
     return f"""---

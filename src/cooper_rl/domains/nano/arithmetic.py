@@ -12,14 +12,14 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from cooper_rl.domains.nano.generators import ARITHMETIC, endless, problem_of
-from cooper_rl.domains.nano.numbers import canonical_number, fixed, grouped, number_words, stated_number
+from cooper_rl.domains.nano.numbers import canonical_number, grouped, number_words, stated_number
 from cooper_rl.domains.nano.world import NanoWorld, marked
 from cooper_rl.records import Problem
+from cooper_rl.synthesis.wrong_numbers import Numeral, near_miss
 
 # Templates whose questions and worked solutions are short enough for a nano model.
 GSM_TEMPLATES = frozenset({6, 10, 16, 20, 31, 43, 58, 62, 69})
 GSM_SUFFIX = " Give the result as your final answer. Do not include units."
-STEPS_AWAY = (1, 2, 3, 5, 9, 10, 11, 20)  # a near miss is off by one of these, in units of the last decimal
 
 
 class Arithmetic(NanoWorld):
@@ -76,9 +76,7 @@ class Arithmetic(NanoWorld):
 
     def another(self, problem: Problem, answer: str, rng: random.Random) -> str:
         """Another number of like size and as many decimals."""
-        decimals = len(answer.partition(".")[2])
-        scaled = round(float(answer) * 10**decimals)
-        return fixed(scaled + rng.choice((-1, 1)) * rng.choice(STEPS_AWAY), decimals)
+        return near_miss(answer, rng)
 
     def last_step_to(self, problem: Problem, wrong: str) -> str:
         """The last step with the wrong number behind its last sign of equality; unchanged where it has none."""
@@ -132,13 +130,13 @@ def product_steps(left: int, right: int) -> list[str]:
 def sum_steps(expression: str) -> list[str]:
     """A chain of sums from the left, exact in the number of decimals of its terms."""
     first, *rest = re.split(r" (?=[+-] )", expression)
-    decimals = max((len(term.split(".")[1]) if "." in term else 0) for term in re.split(r" [+-] ", expression))
-    scale = 10**decimals
+    decimals = max(Numeral.read(term).decimals for term in re.split(r" [+-] ", expression))
+    scale, sums = 10**decimals, Numeral(0, decimals)
     total = round(float(first) * scale)
     steps = []
     for term in rest:
         sign, number = term.split(" ")
         before = total
         total += (1 if sign == "+" else -1) * round(float(number) * scale)
-        steps.append(f"{fixed(before, decimals)} {sign} {number} = {fixed(total, decimals)}.")
+        steps.append(f"{sums.with_units(before)} {sign} {number} = {sums.with_units(total)}.")
     return steps

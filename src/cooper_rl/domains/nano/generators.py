@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
+from cooper_rl.domains.generated import EXTRA
+from cooper_rl.extras import optional
 from cooper_rl.records import Problem
 
 BLOCK = 4096
@@ -56,6 +58,5 @@ def _scorer(task: str) -> Any:
 
 
 def _dataset(task: str, size: int, seed: int, settings: dict[str, Any]) -> Any:
-    import reasoning_gym  # takes a second: only where problems are made or judged
-
+    reasoning_gym = optional("reasoning_gym", extra=EXTRA, needed_by="a nano world")
     return reasoning_gym.create_dataset(task, size=size, seed=seed, **settings)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 
 from cooper_rl.domains.nano.world import HEDGE
 from cooper_rl.verifiers.math.numerals import ONES, TENS
@@ -34,39 +35,37 @@ def grouped(number: str) -> str:
     return f"{int(whole):,}{dot}{decimals}" if abs(int(whole)) >= 1000 else number
 
 
-def fixed(scaled: int, decimals: int) -> str:
-    """An integer of 10**-decimals units as text."""
-    return f"{scaled / 10**decimals:.{decimals}f}" if decimals else str(scaled)
+@cache
+def value_of_words() -> dict[str, str]:
+    """Every number that is written out, in words and in digits."""
+    digits = [text for whole in range(100) for text in (str(whole), *(f"{whole}.{tenth}" for tenth in range(10)))]
+    signed = [text for plain in digits for text in (plain, f"-{plain}")]
+    return {words: text for text in signed if (words := number_words(text))}
 
 
-_VALUE_OF_WORDS = {
-    words: text
-    for whole in range(100)
-    for text in (str(whole), *(f"{whole}.{tenth}" for tenth in range(10)))
-    for words in (number_words(text), number_words(f"-{text}"))
-    if words
-    for text in ([f"-{text}"] if words.startswith("minus") else [text])
-}
-_WORDS = "|".join(sorted(map(re.escape, _VALUE_OF_WORDS), key=len, reverse=True))
-_NUMERAL = r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?|-?\d+(?:\.\d+)?(?:/\d+)?"
-_VALUE = rf"(?P<value>(?:{_NUMERAL})%?|(?:{_WORDS})(?![\w-]))"
-_STATEMENTS = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"\\boxed\{{{_VALUE}\}}",
-        rf"[Tt]he answer is {_VALUE}(?! ?[+*/=-] ?\d)",
-        rf"#### {_VALUE}",
-        rf"(?:So i|[Ii])t is {_VALUE}(?! ?[+*/=-] ?\d)",
-        rf"That makes {_VALUE}(?! ?[+*/=-] ?\d)",
-        rf"{_VALUE} is what we get from",
+@cache
+def statements() -> tuple[re.Pattern[str], ...]:
+    """What states an answer. They know 2,000 number words, so that compiling them takes a second: only once asked."""
+    words = "|".join(sorted(map(re.escape, value_of_words()), key=len, reverse=True))
+    numeral = r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?|-?\d+(?:\.\d+)?(?:/\d+)?"
+    value = rf"(?P<value>(?:{numeral})%?|(?:{words})(?![\w-]))"
+    return tuple(
+        re.compile(pattern)
+        for pattern in (
+            rf"\\boxed\{{{value}\}}",
+            rf"[Tt]he answer is {value}(?! ?[+*/=-] ?\d)",
+            rf"#### {value}",
+            rf"(?:So i|[Ii])t is {value}(?! ?[+*/=-] ?\d)",
+            rf"That makes {value}(?! ?[+*/=-] ?\d)",
+            rf"{value} is what we get from",
+        )
     )
-)
 
 
 def stated_number(completion: str) -> str | None:
     """The one number that the completion states as its answer, canonical; None if it states none or several."""
     values = {
-        canonical_number(found.group("value")) for statement in _STATEMENTS for found in statement.finditer(completion)
+        canonical_number(found.group("value")) for statement in statements() for found in statement.finditer(completion)
     }
     if len(values) != 1 or HEDGE.search(completion):
         return None
@@ -75,7 +74,7 @@ def stated_number(completion: str) -> str | None:
 
 def canonical_number(text: str) -> str:
     """A stated number as the generators write it: an integer or a decimal where it is one, else a fraction."""
-    text = _VALUE_OF_WORDS.get(text, text).replace(",", "")
+    text = value_of_words().get(text, text).replace(",", "")
     try:
         value = Fraction(text.rstrip("%")) / (100 if text.endswith("%") else 1)
     except (ZeroDivisionError, ValueError):  # 3/0, 6.1/2
