@@ -6,6 +6,7 @@ import pytest
 
 from cooper_rl.engines.trl.run import run_training
 from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.method.build import check_parts
 from cooper_rl.settings.checks import check_train_settings
 from cooper_rl.settings.labelling import AnnotateConfig, CollectConfig
 from cooper_rl.settings.recipe import load_recipe, parse_overrides, variants_of
@@ -20,7 +21,9 @@ TRAIN = [path for path in RECIPES if path.stem not in {*REWARD_MODEL, *ANNOTATIO
 
 
 def check(recipe):
-    check_train_settings(TrainSettings.from_recipe(recipe))
+    settings = TrainSettings.from_recipe(recipe)
+    check_train_settings(settings)
+    check_parts(settings)
 
 
 def test_there_are_recipes():

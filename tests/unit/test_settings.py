@@ -190,6 +190,8 @@ def test_types_by_hand(tmp_path):
     for value, kind in [(1, str), (True, int), (True, float), ("a", int), (1.0, int), (1, list[str]), (None, int)]:
         with pytest.raises(WrongTypeError):
             fitted(value, kind)
+    assert fitted("a,b", list[str]) == ["a", "b"] and fitted(None, list[str]) == []
+    assert fitted(None, list[str] | None) is None
     assert described(dict[str, Any] | str | None) == "{name: value} or text or null"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import platform
 import subprocess
@@ -22,7 +21,7 @@ from cooper_rl.generation import Generator, OpenAIServer
 from cooper_rl.generation.in_process import TransformersGenerator
 from cooper_rl.records import LabelledCompletion, Problem
 from cooper_rl.settings.files import EMBEDDED, resolve_model
-from cooper_rl.settings.train import TrainRecipe
+from cooper_rl.settings.train import TrainRecipe, TrainSettings
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.triples import read_triples
 
@@ -48,10 +47,9 @@ def settings_of(recipe: Mapping[str, Any]) -> tuple[TrainRecipe, CooperConfig]:
     Raises:
         BadInputError: a setting that has no meaning.
     """
-    names = {field.name for field in dataclasses.fields(TrainRecipe)}
-    named = TrainRecipe(**{key: value for key, value in recipe.items() if key in names})
+    settings = TrainSettings.from_recipe(recipe)
     try:
-        return named, CooperConfig(**{key: value for key, value in recipe.items() if key not in names})
+        return settings, CooperConfig(**settings.trainer_settings())
     except BadInputError:
         raise
     except (ValueError, TypeError) as error:

@@ -11,14 +11,18 @@ from cooper_rl.settings.typecheck import check_fields, check_given
 
 
 @dataclass
-class TriplesSettings:
-    """What is learned from, and what is measured on."""
+class FilesSettings:
+    """The model, what it learns from, what it is measured on, and where it goes."""
 
-    HEADING: ClassVar[str] = "Data"
+    HEADING: ClassVar[str] = "Model and data"
 
+    model_name_or_path: str = setting(
+        "", "This model is trained: a VerifyRM, or a causal language model that gets a new head; a folder or a hub id."
+    )
     train_files: list[str] = setting(
         [], "The model is trained on the labelled triples of these JSONL files; .gz is read too."
     )
+    output_dir: str = setting("", "The trained VerifyRM and its model card go into this folder.")
     eval_files: list[str] = setting(
         [],
         "The model is measured on the triples of these files; without them a share of the training questions is "
@@ -30,16 +34,12 @@ class TriplesSettings:
     seed: int = setting(0, "The split, the order of triples, augmentation and a new head are drawn with this seed.")
 
 
-@dataclass
-class VerifyRMShape:
-    """The model that is trained, and what it reads."""
+@dataclass(kw_only=True)
+class ReadingSettings:
+    """What the model reads, and which of its weights are trained."""
 
-    HEADING: ClassVar[str] = "Model"
+    HEADING: ClassVar[str] = "Input and weights"
 
-    model_name_or_path: str = setting(
-        "", "This model is trained: a VerifyRM, or a causal language model that gets a new head; a folder or a hub id."
-    )
-    output_dir: str = setting("", "The trained VerifyRM and its model card go into this folder.")
     max_tokens: int = setting(
         1024, "The model reads this many tokens; a longer completion loses its beginning.", least=1
     )
@@ -56,7 +56,7 @@ class VerifyRMShape:
     )
 
 
-@dataclass
+@dataclass(kw_only=True)
 class OptimiserSettings:
     """The steps. Defaults are the released settings: AdamW 2e-5, weight decay 0.01, 3 epochs."""
 
@@ -94,7 +94,7 @@ class OptimiserSettings:
     class_balance: bool = setting(False, "True weighs right and wrong triples the same in the loss as a whole.")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class AugmentationSettings:
     """Triples that are added to those of the files; each share is drawn with `seed`."""
 
@@ -135,7 +135,7 @@ class AugmentationSettings:
     )
 
 
-@dataclass
+@dataclass(kw_only=True)
 class CheckpointSettings:
     """When the model is measured and saved."""
 
@@ -156,7 +156,7 @@ class CheckpointSettings:
 
 @dataclass
 class RewardModelTrainConfig(
-    TriplesSettings, VerifyRMShape, OptimiserSettings, AugmentationSettings, CheckpointSettings
+    FilesSettings, ReadingSettings, OptimiserSettings, AugmentationSettings, CheckpointSettings
 ):
     """A reward-model training run.
 

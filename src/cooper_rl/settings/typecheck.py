@@ -23,8 +23,8 @@ def fitted(value: Any, wanted: Any) -> Any:
     """The value as one of this type.
 
     It is the value itself but for what YAML and the command line write in another way: `1e-5`, which YAML 1.1 reads
-    as text, is a number where no text is wanted; `no` is a word again where it is a choice; text is a list of one where
-    a list of texts is wanted; a path is text.
+    as text, is a number where no text is wanted; `no` is a word again where it is a choice; where a list of texts is
+    wanted, text is one with commas between its parts, and null an empty one; a path is text.
 
     Raises:
         WrongTypeError: it is of another type.
@@ -62,7 +62,7 @@ def _choice(value: Any, choices: tuple[Any, ...]) -> Any:
 
 
 def _list(value: Any, inner: tuple[Any, ...]) -> Any:
-    if isinstance(value, str) and inner == (str,):
+    if (value is None or isinstance(value, str)) and inner == (str,):
         return as_list(value)
     if not isinstance(value, list | tuple):
         raise WrongTypeError

@@ -8,7 +8,7 @@ from typing import ClassVar
 from cooper_rl.settings.fields import setting
 
 
-@dataclass
+@dataclass(kw_only=True)
 class VerifierSettings:
     """The rule and its processes."""
 
