@@ -39,11 +39,11 @@ def test_each_example_keeps_its_contract(my_parts, tmp_path):
     check_reward(make_reward("my_parts:Agreement"))
     check_monitor(my_parts.Longest(), my_parts.Longest())
     check_reward_model(my_parts.LastNumber(), my_parts.LastNumber(), tmp_path)
-    check_domain(my_parts.Doubles())
+    check_domain(my_parts.Doubles(), state="The answer is {}.".format)
 
 
 def test_the_verifier(my_parts):
-    check_verifier("my_parts:explain_colour")
+    check_verifier("my_parts:explain_colour", ["red", "green", "blue"])
 
 
 def test_the_domain_by_its_path(my_parts):

@@ -1,4 +1,4 @@
-"""The ways to write the same answer; each takes an undressed one and gives another, None where it does not apply."""
+"""The ways to write the same answer; each takes one without markup and gives another, None where it does not apply."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from cooper_rl.verifiers.math import algebra
 from cooper_rl.verifiers.math.markup import CLOSE, OPEN, split_top
 
 MAX_OPERATIONS, MAX_EXPONENT = 40, 8  # of an expression that is expanded or factored
-Way = Callable[[str, random.Random], str | None]  # an undressed answer -> another one; None where it does not apply
+Way = Callable[
+    [str, random.Random], str | None
+]  # an answer without markup -> another one; None where it does not apply
 _INTEGER = re.compile(r"-?\d+")
 _DECIMAL = re.compile(r"-?\d*\.\d+")
 _FRACTION = re.compile(r"(?P<sign>-?) ?(?:(\d+) ?/ ?(\d+)|\\frac\{(\d+)\}\{(\d+)\})")

@@ -77,7 +77,7 @@ def _written(answer: str, ways: Sequence[Way], rng: random.Random, *, required: 
 
 
 def _dressed(plain: str, rng: random.Random) -> str:
-    """An undressed answer in one of the dresses of LaTeX and plain text."""
+    """An answer without markup in one of the ways of LaTeX and plain text."""
     if re.fullmatch(r"[A-Za-z -]+", plain.strip(OPEN + CLOSE)):
         word = plain.strip(OPEN + CLOSE)
         return rng.choice((word, word.lower(), word.upper(), f"\\text{{{word}}}", f"**{word}**"))
