@@ -23,7 +23,8 @@ while words:
         key, value = word[2:], words.pop(0)
     settings[key] = value
 folder = pathlib.Path(settings["output_dir"])
-with (folder / "calls").open("a") as calls:
+with (folder / "calls").open("a") as calls, (folder.parent / "order").open("a") as order:
+    order.write(folder.name + "\\n")
     calls.write(json.dumps([settings, flags, os.environ["OMP_NUM_THREADS"]]) + "\\n")
 variant = settings.get("variant")
 arm, seed = settings.get("arm", "cooper"), int(settings["seed"])
@@ -44,7 +45,7 @@ def run(tmp_path):
     script.write_text(FAKE)
     out = tmp_path / "out"
 
-    def start(arms=("rule", "static"), seeds=(0, 1), overrides=None, variants=()):
+    def start(arms=("rule", "static"), seeds=(0, 1), overrides=None, variants=(), jobs=2):
         return compare(
             Path("recipe.yaml"),
             overrides or {},
@@ -52,7 +53,7 @@ def run(tmp_path):
             seeds=seeds,
             output_dir=out,
             variants=variants,
-            jobs=2,
+            jobs=jobs,
             train_command=(sys.executable, str(script)),
         )
 
@@ -100,6 +101,15 @@ def test_the_same_problems_in_each_arm(run):
         for key in ("arm", "output_dir"):
             settings.pop(key)
     assert sent[0] == sent[1] and sent[0]["dataset_seed"] == "3"
+
+
+def test_the_longest_runs_start_first_and_the_table_keeps_the_order_asked_for(run):
+    out, start = run
+    summary = start(arms=("rule", "static", "cooper"), jobs=1)
+    assert (out / "order").read_text().split() == [
+        f"{arm}-seed{seed}" for arm in ("cooper", "static", "rule") for seed in (0, 1)
+    ]
+    assert list(summary["arms"]) == ["rule", "static", "cooper"]
 
 
 def test_variants_are_compared_by_name(run):
