@@ -10,11 +10,11 @@ import torch
 from datasets import Dataset
 from safetensors import SafetensorError
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
-from trl import GRPOTrainer
 from trl.models import unwrap_model_for_generation
 
 from cooper_rl.engines.trl.callback import CooperCallback
 from cooper_rl.engines.trl.config import CooperConfig
+from cooper_rl.engines.trl.lean import LeanGRPOTrainer
 from cooper_rl.engines.trl.reward import CooperReward
 from cooper_rl.engines.world import TorchWorld
 from cooper_rl.errors import BadInputError, CooperError
@@ -33,7 +33,7 @@ from cooper_rl.verifyrm.trainer import take_up
 from cooper_rl.verifyrm.updater import RewardModelUpdater
 
 
-class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
+class CooperTrainer(LeanGRPOTrainer):
     """Trains a policy with GRPO and, in the `cooper` arm, its reward model along with it.
 
     Args:
