@@ -24,6 +24,7 @@ from cooper_rl.engines.parts import Parts, environment, load_parts, resolved, se
 from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.errors import BadInputError
 from cooper_rl.generation import conversation
+from cooper_rl.generation.decode import complete
 from cooper_rl.generation.in_process import TransformersGenerator
 from cooper_rl.generation.sample import rendered
 from cooper_rl.method.build import make_cooper
@@ -123,26 +124,17 @@ class PlainTrainer:
             for start in range(0, len(order) - size + 1, size):
                 yield [problem for problem in order[start : start + size] for _ in range(self.config.num_generations)]
 
-    @torch.no_grad()  # type: ignore[untyped-decorator]
     def sample(self, problems: Sequence[Problem]) -> tuple[list[list[int]], list[list[int]], list[str]]:
         """Token ids of prompts and completions (with their end), and the completions' texts."""
         messages = [conversation(problem.question, self.system_prompt) for problem in problems]
-        encoded = self.tokenizer(rendered(self.tokenizer, messages), add_special_tokens=False)["input_ids"]
-        inputs = self.tokenizer.pad({"input_ids": encoded}, padding_side="left", return_tensors="pt")
-        config, end = self.config, self.tokenizer.eos_token_id
+        prompts = self.tokenizer(rendered(self.tokenizer, messages), add_special_tokens=False)["input_ids"]
+        config, end, empty = self.config, self.tokenizer.eos_token_id, self.tokenizer.pad_token_id
+        chosen = {"temperature": config.temperature, "top_p": config.top_p, "top_k": config.top_k, "do_sample": True}
+        chosen |= {"max_new_tokens": config.max_completion_length, "eos_token_id": end, "pad_token_id": empty}
         self.policy.eval()
-        output_B_T = self.policy.generate(
-            **inputs.to(self.policy.device),
-            max_new_tokens=config.max_completion_length,
-            do_sample=True,
-            temperature=config.temperature,
-            top_p=config.top_p,
-            top_k=config.top_k,
-            pad_token_id=self.tokenizer.pad_token_id,
-            eos_token_id=end,
-        )[:, inputs["input_ids"].shape[1] :]
-        completions = [row[: row.index(end) + 1] if end in row else row for row in output_B_T.tolist()]
-        return encoded, completions, self.tokenizer.batch_decode(completions, skip_special_tokens=True)
+        with torch.no_grad():
+            completions = complete(self.policy, prompts, empty, [end], **chosen)
+        return prompts, completions, self.tokenizer.batch_decode(completions, skip_special_tokens=True)
 
     def policy_step(
         self, prompts: list[list[int]], completions: list[list[int]], rewards_B: Tensor
