@@ -71,7 +71,7 @@ def collect(
     """
     output = Path(config.output)
     if output.exists() and not resume:
-        raise BadInputError(f"{output}: it is there already; --resume goes on with it")
+        raise BadInputError(f"{output}: it is there already; continue it with --resume, or give another --output")
     tasks = tasks_of(config) if tasks is None else tasks
     done = keys_before(output, config) if output.exists() else set()
     waiting = [task for task in tasks if task.key not in done]
