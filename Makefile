@@ -1,9 +1,11 @@
 # make quickstart: set up and see the main job.  make test: set up and test.  make check: format, lint, types, layers.
+# make test-avx2: the numeric tests with the kernels of a processor without AVX-512.
+# make docs: the site with the API reference, in build/site.
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.made
 
-.PHONY: env quickstart test test-slow check format
+.PHONY: env quickstart test test-slow test-avx2 check format docs
 
 env: $(STAMP)
 
@@ -22,6 +24,12 @@ test: env
 test-slow: env
 	$(BIN)/python -m pytest -q
 
+test-avx2: export ATEN_CPU_CAPABILITY := avx2
+test-avx2: export ONEDNN_MAX_CPU_ISA := AVX2
+test-avx2: export MKL_ENABLE_INSTRUCTIONS := AVX2
+test-avx2: env
+	$(BIN)/python -m pytest -q -m "numeric and not slow"
+
 check: env
 	$(BIN)/ruff format --check src tests scripts benchmarks
 	$(BIN)/ruff check src tests scripts benchmarks
@@ -31,3 +39,6 @@ check: env
 format: env
 	$(BIN)/ruff format src tests scripts benchmarks
 	$(BIN)/ruff check --fix src tests scripts benchmarks
+
+docs: env
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -25,7 +25,7 @@ from cooper_rl.domains import load_problems
 from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.engines.trl.trainer import CooperTrainer, training_rows
 from cooper_rl.generation import OpenAIServer
-from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.settings.files import resolve_model
 from cooper_rl.verifyrm import VerifyRM
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -40,9 +40,8 @@ def median_step(server: Server, steps: int, rows: Any, *, overlap: bool) -> floa
         reward_model = VerifyRM.from_pretrained(resolve_model("nano", "reward_model"))
         assistant = OpenAIServer(server.url, "wrong", concurrency=64)
         trainer = CooperTrainer(resolve_model("nano", "policy"), reward_model, config, rows, assistant=assistant)
-        assert trainer.rewrite
         if not overlap:
-            trainer.rewrite.thread = None
+            trainer.cooper.pairs.sources["assistant"].thread = None
         with trainer.verifier:
             return statistics.median(step_seconds(trainer))
 

@@ -19,10 +19,12 @@ from transformers import AutoModelForSequenceClassification, PrinterCallback, Tr
 from trl import GRPOConfig, GRPOTrainer
 
 from cooper_rl.domains import load_problems
+from cooper_rl.engines.parts import resolve_triples
 from cooper_rl.engines.trl.config import CooperConfig
-from cooper_rl.engines.trl.run import resolve_triples
 from cooper_rl.engines.trl.trainer import CooperTrainer, training_rows
-from cooper_rl.settings.recipe import TrainRecipe, load_recipe, resolve_model
+from cooper_rl.settings.files import resolve_model
+from cooper_rl.settings.recipe import load_recipe
+from cooper_rl.settings.train import TrainRecipe
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.triples import read_triples
 

@@ -19,9 +19,9 @@ import torch
 
 from cooper_rl.domains.nano.triples import written_triples
 from cooper_rl.records import LabelledCompletion
-from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.settings.files import resolve_model
+from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.verifyrm import VerifyRM
-from cooper_rl.verifyrm.config import RewardModelTrainConfig
 from cooper_rl.verifyrm.trainer import RewardModelTrainer
 
 OPTIMS = ("adamw_torch_fused", "adamw_torch")

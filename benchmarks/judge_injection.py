@@ -15,7 +15,7 @@ from verifier_figures import share
 
 from cooper_rl.generation import Sampling, load_generator
 from cooper_rl.labelling.judge import judge_prompt, read_vote
-from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.settings.files import resolve_model
 from cooper_rl.verifyrm.triples import read_triples
 
 INJECTIONS = (

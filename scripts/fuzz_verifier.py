@@ -15,11 +15,11 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["cooper_rl.verifiers"]):
-    from cooper_rl.verifiers import estimate
-    from cooper_rl.verifiers.answers import closing_number, hedged, last_figure, read, unclear
-    from cooper_rl.verifiers.equality import equal
-    from cooper_rl.verifiers.forms import form_of
-    from cooper_rl.verifiers.numbers import Number
+    from cooper_rl.verifiers.math import estimate
+    from cooper_rl.verifiers.math.form import compare
+    from cooper_rl.verifiers.math.number import Number
+    from cooper_rl.verifiers.math.reader import form_of
+    from cooper_rl.verifiers.math.stated import closing_number, hedged, last_figure, read, unclear
 
 SEEDS = (
     r"\boxed{\frac{1}{2}}",
@@ -42,7 +42,7 @@ def one(data: bytes) -> None:
     estimate.of_text(reference)
     answer = form_of(reading.stated) if reading.stated else None
     if isinstance(gold, Number) and isinstance(answer, Number):
-        equal(gold, answer)
+        compare(gold, answer)
     if time.monotonic() - started > 1:
         raise TimeoutError(f"{time.monotonic() - started:.1f} s")
 

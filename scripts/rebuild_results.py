@@ -27,7 +27,7 @@ from cooper_rl.report.curves import HEIGHT, LEFT, WIDTH, colours_of, figure
 from cooper_rl.report.page import band
 from cooper_rl.report.runs import Run, find_runs, read_run
 from cooper_rl.report.summary import ends, run_table, summarize_run, table
-from cooper_rl.verifiers.answers import has_answer
+from cooper_rl.verifiers.math.stated import has_answer
 
 DOCS = Path(__file__).parents[1] / "docs"
 STUDENT_95 = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26}  # two-sided, n runs

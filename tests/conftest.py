@@ -14,7 +14,7 @@ from http_server import Server
 
 @pytest.fixture(scope="session")
 def nano_reward_model():
-    from cooper_rl.settings.recipe import resolve_model
+    from cooper_rl.settings.files import resolve_model
     from cooper_rl.verifyrm import VerifyRM
 
     return VerifyRM.from_pretrained(resolve_model("nano", "reward_model"))

@@ -5,28 +5,36 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-import threading
 
 
-def leave(code: int = 0) -> None:
-    """Ends this process with `code` where a launcher (torchrun, accelerate, DeepSpeed) started it; elsewhere returns.
+class RankExit:
+    """Ends a rank that a launcher (torchrun, accelerate, DeepSpeed) started without Python being taken apart.
 
-    Exit handlers run and output is flushed, as by `sys.exit`, but Python is not taken apart: a thread of gloo that
-    lets go of a tensor just then is ended by Python inside C++ code that cannot be, the process aborts ("terminate
-    called without an active exception") and the launcher calls a complete run failed. Destroying the process group
-    makes that rarer: its threads stay while anything refers to it, as sharded models do.
-
-    A rank without an error waits for the others. Source: https://github.com/pytorch/pytorch/issues/190489
+    Make one first thing in the program, before torch is imported: its exit handler then runs last. Threads and exit
+    handlers end as usual; only the taking apart of Python's objects is left out. A gloo thread that frees a tensor just
+    then would abort the process ("terminate called without an active exception"), and the launcher would call a whole
+    run failed. Destroying the process group makes that rarer: its threads stay while anything refers to it, as sharded
+    models do. Source: https://github.com/pytorch/pytorch/issues/190489
     """
-    if "WORLD_SIZE" not in os.environ:
-        return
-    if code == 0:
-        leave_group()
-    threading._shutdown()  # type: ignore[attr-defined]  # these two as multiprocessing ends its processes
-    atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+
+    def __init__(self) -> None:
+        self.code: int | None = None
+        atexit.register(self._end)
+
+    def leave(self, code: int = 0) -> None:
+        """Ends this rank with `code`, a rank without an error after the others. Without a launcher it returns."""
+        if "WORLD_SIZE" not in os.environ:
+            return
+        if code == 0:
+            leave_group()
+        self.code = code
+        sys.exit(code)
+
+    def _end(self) -> None:
+        if self.code is not None:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(self.code)
 
 
 def leave_group() -> None:

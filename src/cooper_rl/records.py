@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
@@ -35,12 +35,17 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """A verdict with its grounds, as `cooper verify --explain` prints it."""
+    """A verdict with its grounds, as `cooper verify --explain` prints it.
+
+    `several_answers`: the completion offers several answers that differ. A worker process fills it in, whatever the
+    verifier; False where there is no verdict (TIMEOUT, ERROR).
+    """
 
     verdict: Verdict
     reason: Reason
     parsed_reference: str | None = None
     parsed_answer: str | None = None
+    several_answers: bool = False
 
     @classmethod
     def compared(cls, same: bool, parsed_reference: str, parsed_answer: str) -> Verification:
@@ -101,23 +106,77 @@ class Triple(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Rollout:
-    """One completion of the policy in training: its score before the step's RM update, and the rule's verdict."""
+class Sample:
+    """A completion of the policy, as an engine hands it to the method. The G samples of a prompt follow one another."""
 
     question: str
     reference_answer: str
     completion: str
-    score: float
+    problem_id: str = ""
+    worked_solution: str = ""  # of the problem, where its data set has one
+
+    @classmethod
+    def of(cls, problem: Problem, completion: str) -> Sample:
+        """A completion of a problem."""
+        worked = str(problem.metadata.get("worked_solution", ""))
+        return cls(problem.question, problem.reference_answer, completion, problem.problem_id, worked)
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """A sample with its verdict, its score before the step's update of the reward model, and its reward."""
+
+    question: str
+    reference_answer: str
+    completion: str
+    score: float  # nan where there is no reward model
     verdict: Verdict
     reason: Reason
     reward: float
-    group: int  # index of the prompt in this generation batch; its G rollouts share it
+    group: int  # index of the prompt in its batch; its G rollouts share it
     problem_id: str = ""
+    worked_solution: str = ""
+    several_answers: bool = False
+
+    @classmethod
+    def of(cls, sample: Sample, verification: Verification, score: float, reward: float) -> Rollout:
+        """A sample that has been judged, scored and rewarded; its group is numbered with the whole batch."""
+        return cls(
+            question=sample.question,
+            reference_answer=sample.reference_answer,
+            completion=sample.completion,
+            score=score,
+            verdict=verification.verdict,
+            reason=verification.reason,
+            reward=reward,
+            group=0,
+            problem_id=sample.problem_id,
+            worked_solution=sample.worked_solution,
+            several_answers=verification.several_answers,
+        )
 
     @property
     def verification(self) -> Verification:
         """The verdict with its reason."""
-        return Verification(self.verdict, self.reason)
+        return Verification(self.verdict, self.reason, several_answers=self.several_answers)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one generation of the policy gave, on all ranks; the method learns from it once."""
+
+    step: int  # the training step that it belongs to, from 1
+    rollouts: tuple[Rollout, ...]  # of all ranks, groups numbered from 0
+    rewards: tuple[float, ...]  # of this rank's samples, in their order
+    version: int = 0  # updates that the reward model had when it scored
+    seconds: float = 0.0  # that judging and scoring took
+
+    def groups(self) -> dict[int, list[Rollout]]:
+        """The rollouts of each prompt."""
+        found: dict[int, list[Rollout]] = {}
+        for rollout in self.rollouts:
+            found.setdefault(rollout.group, []).append(rollout)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +187,22 @@ class ContrastivePair:
     reference_answer: str
     positive: str
     negative: str
-    negative_source: str  # assistant | perturb | mined | shuffle
+    negative_source: str  # name of its NegativeSource: mined, assistant, perturb, shuffle or a user's own
     positive_source: str = "rollout"  # rollout | worked_solution
     problem_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the method did with a batch; monitors add to it one after another."""
+
+    step: int
+    batch: Batch | None = None  # none where a check before a save follows no fresh batch
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    pairs: tuple[ContrastivePair, ...] = ()  # that the reward model was updated on, of all ranks
+    rolled_back: tuple[ContrastivePair, ...] = ()  # pairs of the updates that were rolled back
+    stop: bool = False  # whether a monitor asks for the end of the run
+
+    def having(self, metrics: Mapping[str, float], **changes: Any) -> Report:
+        """This report with more metrics and other fields."""
+        return replace(self, metrics={**self.metrics, **metrics}, **changes)

@@ -3,6 +3,10 @@
 python scripted_run.py FOLDER PER_DEVICE_BATCH [fsdp2] [reward_model_sharded] [resume], also below torchrun.
 """
 
+from cooper_rl.ranks import RankExit
+
+ENDING = RankExit()
+
 import logging
 import os
 import sys
@@ -15,8 +19,7 @@ from cooper_rl import CooperConfig, CooperTrainer, VerifyRM
 from cooper_rl.domains import load_problems
 from cooper_rl.engines.trl.trainer import training_rows
 from cooper_rl.evaluation.heldout import HeldOut
-from cooper_rl.ranks import leave
-from cooper_rl.settings.recipe import EMBEDDED
+from cooper_rl.settings.files import EMBEDDED
 from cooper_rl.verifyrm import sharding
 from cooper_rl.verifyrm.triples import read_triples
 
@@ -114,11 +117,11 @@ def main():
     assert share < 0.51 if config.reward_model_sharded else share == 1, "what each of two ranks holds of the weights"
     with trainer.verifier:
         trainer.train(resume_from_checkpoint=f"{folder}/checkpoint-3" if "resume" in sys.argv else None)
-    assert taken_back(trainer.reward_model_updater)
-    leave()
+    assert restores(trainer.reward_model_updater)
+    ENDING.leave()
 
 
-def taken_back(updater):
+def restores(updater):
     """Whether the guard's way back gives each rank its weights, optimiser and scores again."""
     triple = ["How many?"], ["7"], ["The answer is 7."]
     kept, score = updater.snapshot(), updater.reward_model.score(*triple)

@@ -13,7 +13,8 @@ from safetensors.torch import load_file, save_file
 
 from cooper_rl.engines.trl.run import run_training
 from cooper_rl.errors import BadInputError
-from cooper_rl.settings.recipe import EMBEDDED, load_recipe
+from cooper_rl.settings.files import EMBEDDED
+from cooper_rl.settings.recipe import load_recipe
 from ranks import COOPER
 
 STEPS = 3

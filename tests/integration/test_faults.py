@@ -15,8 +15,10 @@ from test_resume import command, metrics, train
 from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.engines.trl.run import build_trainer, run_training
 from cooper_rl.errors import BadInputError, CooperError
-from cooper_rl.method import run_files
-from cooper_rl.settings.recipe import TrainRecipe, load_recipe
+from cooper_rl.method.checkpoints import complete_checkpoint, last_checkpoint
+from cooper_rl.method.journal import read_metrics
+from cooper_rl.settings.recipe import load_recipe
+from cooper_rl.settings.train import TrainRecipe
 
 
 def small_trainer(folder, **settings):
@@ -28,17 +30,17 @@ def small_trainer(folder, **settings):
     return build_trainer(TrainRecipe(**{key: value for key, value in recipe.items() if key in names}), config)
 
 
-def spoil_gradients(parameter, steps, trainer):
+def corrupt_gradients(parameter, steps, trainer):
     """NaN in this parameter's gradient at these steps."""
     parameter.register_hook(lambda grad: grad * float("nan") if trainer.state.global_step + 1 in steps else grad)
 
 
 def test_a_policy_gradient_that_is_no_number_is_skipped_and_counted(tmp_path):
     trainer = small_trainer(tmp_path, arm="rule")
-    spoil_gradients(next(trainer.model.parameters()), {2}, trainer)
+    corrupt_gradients(next(trainer.model.parameters()), {2}, trainer)
     with trainer.verifier:
         trainer.train()
-    rows = {row["step"]: row for row in run_files.read_metrics(tmp_path)}
+    rows = {row["step"]: row for row in read_metrics(tmp_path)}
     assert [rows[step]["policy/skipped"] for step in range(1, 5)] == [0, 1, 0, 0]
     assert all(torch.isfinite(parameter).all() for parameter in trainer.model.parameters())
 
@@ -49,7 +51,7 @@ def test_a_reward_model_gradient_that_is_no_number_is_skipped_and_counted(tmp_pa
     parameter.register_hook(lambda grad: grad * float("nan") if trainer.state.global_step == 2 else grad)
     with trainer.verifier:
         trainer.train()
-    rows = {row["step"]: row for row in run_files.read_metrics(tmp_path)}
+    rows = {row["step"]: row for row in read_metrics(tmp_path)}
     assert [rows[step]["reward_model/skipped"] for step in range(1, 5)] == [0, 1, 0, 0]
     assert all(torch.isfinite(p).all() for p in trainer.reward_model_updater.parameters)
 
@@ -57,27 +59,27 @@ def test_a_reward_model_gradient_that_is_no_number_is_skipped_and_counted(tmp_pa
 def test_a_run_that_has_broken_down_ends_and_keeps_its_last_good_checkpoint(tmp_path):
     trainer = small_trainer(tmp_path, arm="rule", max_steps=12, max_skipped_steps=3)
     before = [p.detach().clone() for p in trainer.model.parameters()]
-    spoil_gradients(next(trainer.model.parameters()), range(1, 99), trainer)
+    corrupt_gradients(next(trainer.model.parameters()), range(1, 99), trainer)
     with trainer.verifier, pytest.raises(CooperError, match="4 steps in a row had a policy gradient"):
         trainer.train()
     assert all(torch.equal(p, q) for p, q in zip(trainer.model.parameters(), before, strict=True))
-    assert run_files.last_checkpoint(tmp_path).name == "checkpoint-2"
+    assert last_checkpoint(tmp_path).name == "checkpoint-2"
 
 
 def test_no_valid_pair_in_any_prompt_leaves_the_reward_model_alone(tmp_path):
     trainer = small_trainer(tmp_path, arm="cooper", max_steps=2, negative_sources={"assistant": 1})
-    trainer.rewrite = None  # nobody writes negatives
+    trainer.cooper.pairs.sources["assistant"].propose = lambda slots, batch, attempt: [None] * len(slots)
     before = [p.detach().clone() for p in trainer.reward_model_updater.parameters]
     with trainer.verifier:
         trainer.train()
     after = trainer.reward_model_updater.parameters
     assert all(torch.equal(p, q) for p, q in zip(after, before, strict=True))
-    assert run_files.read_metrics(tmp_path)[-1]["pairs/yield"] == 0
+    assert read_metrics(tmp_path)[-1]["pairs/yield"] == 0
 
 
 @pytest.mark.parametrize("action", ["log", "stop", "hybrid"])
 def test_what_the_alarm_does(tmp_path, action, monkeypatch, caplog):
-    monkeypatch.setattr("cooper_rl.method.audit.HackingAlarm.add", lambda self, row: "accuracy/rule" in row)
+    monkeypatch.setattr("cooper_rl.method.alarm.HackingAlarm.add", lambda self, row: "accuracy/rule" in row)
     values = {**SMALL, "max_steps": 4, "save_steps": 2, "heldout_steps": 0, "alarm_action": action}
     words = [word for key, value in values.items() for word in (f"--{key}", json.dumps(value))]
     words += ["--arm", "static", "--output_dir", str(tmp_path)]
@@ -85,12 +87,12 @@ def test_what_the_alarm_does(tmp_path, action, monkeypatch, caplog):
     if action == "stop":
         with pytest.raises(CooperError, match="the hacking alarm stopped the run after step 1"):
             run_training(recipe)
-        assert run_files.last_checkpoint(tmp_path).name == "checkpoint-1"
+        assert last_checkpoint(tmp_path).name == "checkpoint-1"
         assert not (tmp_path / "finished.json").exists()
         run_training({**recipe, "alarm_action": "log"}, resume=True)
     else:
         run_training(recipe)
-    assert [row["hacking/alarm"] for row in run_files.read_metrics(tmp_path) if row["step"]] == [1] * 4
+    assert [row["hacking/alarm"] for row in read_metrics(tmp_path) if row["step"]] == [1] * 4
     assert "hacking alarm" in caplog.text and f"action: {action}" in caplog.text
     rollouts = [json.loads(line) for line in (tmp_path / "rollouts" / "step_000003.jsonl").open()]
     right = [r for r in rollouts if r["verdict"] == "CORRECT"]
@@ -102,14 +104,14 @@ def test_sigterm_makes_a_checkpoint_and_resume_goes_on(tmp_path):
     folder = tmp_path / "stopped"
     process = subprocess.Popen(command(folder), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 200
-    while not any(row["step"] == 3 for row in run_files.read_metrics(folder)):
+    while not any(row["step"] == 3 for row in read_metrics(folder)):
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.01)
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate(timeout=100)
     assert process.returncode == 128 + signal.SIGTERM
-    assert "with a checkpoint; --resume goes on" in errors and not (folder / "finished.json").exists()
-    stopped = int(run_files.last_checkpoint(folder).name.split("-")[1])
+    assert "with a checkpoint; --resume continues" in errors and not (folder / "finished.json").exists()
+    stopped = int(last_checkpoint(folder).name.split("-")[1])
     assert 4 <= stopped < 6 and metrics(folder).keys() == set(range(stopped + 1))
     found = train(folder, "--resume")
     assert found.keys() == straight.keys()
@@ -130,8 +132,8 @@ def test_a_full_disk_is_one_line_and_the_checkpoint_before_stays(tmp_path):
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith(f"cooper: failed: {tmp_path}/checkpoint-2: cannot be written"), last
     assert "too large" in last and "--resume" in last
-    assert run_files.last_checkpoint(tmp_path) is None
-    assert [row["step"] for row in run_files.read_metrics(tmp_path)] == [0, 1, 2]
+    assert last_checkpoint(tmp_path) is None
+    assert [row["step"] for row in read_metrics(tmp_path)] == [0, 1, 2]
     assert train(tmp_path, "--max_steps", "2", "--resume").keys() == {0, 1, 2}
 
 
@@ -153,7 +155,7 @@ def checkpoints(tmp_path):
         (folder / "reward_model").mkdir(parents=True)
         (folder / "model.safetensors").write_bytes(bytes(range(256)) * 9000)
         (folder / "reward_model" / "model.safetensors").write_bytes(b"0123456789")
-        run_files.complete_checkpoint(folder, step)
+        complete_checkpoint(folder, step)
     return tmp_path
 
 
@@ -175,12 +177,12 @@ def flip(path):
     ],
 )
 def test_a_damaged_checkpoint_is_left_out_for_the_one_before(checkpoints, damage, told, caplog):
-    assert run_files.last_checkpoint(checkpoints).name == "checkpoint-4" and not caplog.text
+    assert last_checkpoint(checkpoints).name == "checkpoint-4" and not caplog.text
     damage(checkpoints / "checkpoint-4")
-    assert run_files.last_checkpoint(checkpoints).name == "checkpoint-2"
+    assert last_checkpoint(checkpoints).name == "checkpoint-2"
     assert "checkpoint-4 is left out" in caplog.text and told in caplog.text
     damage(checkpoints / "checkpoint-2")
-    assert run_files.last_checkpoint(checkpoints) is None
+    assert last_checkpoint(checkpoints) is None
 
 
 def test_a_problem_without_a_reference_is_named(tmp_path):

@@ -11,8 +11,13 @@ import torch
 from safetensors.torch import load_file
 
 from ranks import TWO_RANKS
+from rounding import assert_same_but_for_rounding
 
 SCRIPT = Path(__file__).parent / "scripted_run.py"
+TOKENS = 1_000  # of one step: 24 rollouts, or as many pairs and labelled triples, of about 40 tokens
+PROBLEMS = 9  # of the held-out measurement
+
+pytestmark = pytest.mark.numeric
 
 
 def run(folder, ranks, *how):
@@ -26,12 +31,34 @@ def run(folder, ranks, *how):
     return [json.loads(line) for line in (folder / "metrics.jsonl").open()]
 
 
-def same_weights(ours, theirs):
-    for name in ("model.safetensors", "reward_model/model.safetensors"):
-        found, expected = load_file(ours / name), load_file(theirs / name)
-        assert found.keys() - expected.keys() <= {"lm_head.weight"}  # tied to the embeddings
-        for key, value in expected.items():
-            torch.testing.assert_close(found[key], value, rtol=0, atol=1e-5)
+def weights(folder):
+    """The tensors of the policy and of the reward model in the last checkpoint, without the tied copy of one."""
+    parts = {"policy": "model.safetensors", "reward model": "reward_model/model.safetensors"}
+    loaded = {part: load_file(folder / "checkpoint-5" / path) for part, path in parts.items()}
+    loaded["policy"].pop("lm_head.weight", None)  # tied to the embeddings; FSDP2 writes it all the same
+    return loaded
+
+
+def assert_same_trained(ours, theirs, rows):
+    """Both models are those of the run with these metrics, up to what adding up in another order explains."""
+    rates = {"policy": "learning_rate", "reward model": "reward_model/learning_rate"}
+    for part, key in rates.items():
+        used = [row[key] for row in rows if row["step"]]
+        assert ours[part].keys() == theirs[part].keys()
+        assert_same_but_for_rounding(ours[part], theirs[part], used, summands=TOKENS)
+
+
+def assert_no_ties(folder):
+    """No two wrong rollouts of a group have scores that rounding could put in the other order.
+
+    The mined negatives are those with the highest scores. Rounding moves a logit by less than 1e-4, so 1e-3 is enough.
+    """
+    for path in sorted((folder / "rollouts").iterdir()):
+        rollouts = [json.loads(line) for line in path.open()]
+        for group in {r["group"] for r in rollouts}:
+            scores = [r["score"] for r in rollouts if r["group"] == group and r["verdict"] != "CORRECT"]
+            logits = torch.tensor(scores, dtype=torch.float64).logit().sort().values
+            assert logits.diff().min() > 1e-3, (path.name, group)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +72,10 @@ def alone(tmp_path_factory):
 def test_two_ranks_are_the_run_of_one(alone, tmp_path, how):
     """Three groups of 8 on two ranks: one straddles them. In two steps one rank is without a valid pair.
 
-    With policy and reward model whole on both ranks, and with both shared out over them.
+    With policy and reward model whole on both ranks, and with both shared out over them. Averages agree to a
+    thousandth, several hundred times the rounding error of a sum over the step's tokens. Counts agree exactly, but
+    for held-out greedy answers after an update: where two tokens are equally likely, rounding chooses, so one answer
+    may be another.
     """
     folder, one = alone
     two = run(tmp_path, 2, *how)
@@ -54,13 +84,15 @@ def test_two_ranks_are_the_run_of_one(alone, tmp_path, how):
     keys += ["eval/rule_accuracy", "eval/reward_model_accuracy"]
     for ours, theirs in zip(two, one, strict=True):
         for key in theirs.keys() & keys:
-            assert ours[key] == pytest.approx(theirs[key], rel=1e-3, abs=1e-6), (theirs["step"], key)
+            tie = 1 / PROBLEMS if key == "eval/rule_accuracy" and theirs["step"] else 0
+            assert ours[key] == pytest.approx(theirs[key], rel=1e-3, abs=1e-6 + tie), (theirs["step"], key)
     assert [row["step"] for row in one if "eval/rule_accuracy" in row] == [0, 3, 5]
     steps = [row for row in one if row["step"]]
     assert all(set(keys[:-2]) <= row.keys() for row in steps)
     assert {round(row["pairs/yield"], 2) for row in steps} == {1.0, 0.67}
+    assert_no_ties(folder)
     assert any(row["grad_norm"] > 0 for row in steps) and steps[0]["reward_model/loss"] > 0
-    same_weights(tmp_path / "checkpoint-5", folder / "checkpoint-5")
+    assert_same_trained(weights(tmp_path), weights(folder), one)
     for kind in ("rollouts", "pairs"):
         for path in sorted((folder / kind).iterdir()):
             ours = [json.loads(line) for line in (tmp_path / kind / path.name).open()]
@@ -69,7 +101,10 @@ def test_two_ranks_are_the_run_of_one(alone, tmp_path, how):
                 [{k: v for k, v in r.items() if k not in ("score", "reward")} for r in rs] for rs in (ours, theirs)
             ]
             assert sorted(map(str, strip[0])) == sorted(map(str, strip[1]))
-    if "fsdp2" in how:  # and a resumed one ends as the straight one does
+    if "fsdp2" in how:  # resumed, it ends as the straight one: the same sums in the same order
+        straight = weights(tmp_path)
         (tmp_path / "checkpoint-5").rename(tmp_path / "straight")
         run(tmp_path, 2, *how, "resume")
-        same_weights(tmp_path / "checkpoint-5", tmp_path / "straight")
+        resumed = weights(tmp_path)
+        for part, tensors in straight.items():
+            assert all(torch.equal(resumed[part][name], tensor) for name, tensor in tensors.items()), part

@@ -23,8 +23,8 @@ from cooper_rl import CooperConfig, CooperTrainer, VerifyRM
 from cooper_rl.domains import load_problems
 from cooper_rl.engines.trl.trainer import training_rows
 from cooper_rl.generation import conversation
-from cooper_rl.method import run_files
-from cooper_rl.settings.recipe import EMBEDDED
+from cooper_rl.method.journal import read_metrics
+from cooper_rl.settings.files import EMBEDDED
 
 STEPS = 3
 
@@ -94,7 +94,7 @@ def main():
     before = compare(trainer.vllm_generation, model, ids)  # the weights of the last step are not there yet
     trainer.vllm_generation.sync_weights()
     after = compare(trainer.vllm_generation, model, ids)
-    rows = run_files.read_metrics(folder)
+    rows = read_metrics(folder)
     found = {
         "steps": len(rows),
         "sampling_differences": [row["sampling/sampling_logp_difference/max"] for row in rows],

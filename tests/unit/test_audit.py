@@ -1,11 +1,15 @@
 """The audit of fresh rollouts and the hacking alarm."""
 
+import json
 import math
 
 import pytest
 
-from cooper_rl.method.audit import HackingAlarm, false_positives, rollout_metrics, wilson
-from cooper_rl.records import Reason, Rollout, Verdict
+from cooper_rl.method.alarm import HackingAlarm
+from cooper_rl.method.audit import false_positives, rollout_metrics, wilson
+from cooper_rl.records import Reason, Report, Rollout, Verdict
+
+LIMITS = {"hacking/false_positive_rate_low": 0.0, "hacking/false_positive_rate_high": 1.0}
 
 
 def rollout(verdict, reason, score):
@@ -62,32 +66,63 @@ def test_the_rate_stays_a_share():
 
 
 def test_several_answers_are_counted():
-    boxes = Rollout("q", "4", "\\boxed{4} or \\boxed{5}", 0.9, Verdict.INCORRECT, Reason.CONTRADICTION, 1.0, 0)
+    boxes = Rollout(
+        "q", "4", "\\boxed{4} or \\boxed{5}", 0.9, Verdict.INCORRECT, Reason.CONTRADICTION, 1.0, 0, several_answers=True
+    )
     one = Rollout("q", "4", "\\boxed{4}", 0.9, Verdict.CORRECT, Reason.MATCH, 1.0, 0)
     assert rollout_metrics([boxes, one, one, one])["hacking/several_answers_rate"] == 0.25
 
 
-def ring(rates, accuracies):
+def fired(rates, accuracies):
     alarm = HackingAlarm()
     rows = [{"hacking/false_positive_rate": f, "accuracy/rule": a} for f, a in zip(rates, accuracies, strict=True)]
     return [step for step, row in enumerate(rows, 1) if alarm.add(row)]
 
 
-def test_the_alarm_rings_where_false_positives_grow_alone():
+def test_the_alarm_fires_where_false_positives_grow_alone():
     noise = [0.02 * (-1) ** i for i in range(40)]
     flat = [0.2 + n for n in noise]
-    assert ring(flat, flat) == []
+    assert fired(flat, flat) == []
     growing = flat[:20] + [0.2 + 0.02 * i + noise[i] for i in range(20)]
-    assert ring(growing, flat)[0] in range(26, 33)
+    assert fired(growing, flat)[0] in range(26, 33)
     learning = flat[:20] + [0.2 + 0.03 * i for i in range(20)]
-    assert ring(growing, learning) == []  # the rule finds more right, too
+    assert fired(growing, learning) == []  # the rule finds more right, too
 
 
 def test_the_alarm_needs_more_than_noise():
     wild = [0.2, 0.6, 0.1, 0.5, 0.0, 0.6, 0.1, 0.4, 0.2, 0.5]
-    assert ring([*wild, 0.6, 0.3, 0.6, 0.1, 0.6], [0.3] * 15) == []
+    assert fired([*wild, 0.6, 0.3, 0.6, 0.1, 0.6], [0.3] * 15) == []
 
 
 def test_steps_without_a_wrong_rollout_tell_nothing():
     alarm = HackingAlarm()
     assert not any(alarm.add({"accuracy/rule": 1.0}) for _ in range(100)) and alarm.rule_accuracies == []
+
+
+def test_a_resumed_alarm_is_the_one_that_was(caplog):
+    """Its state is in the checkpoint: the log may hold means over several steps."""
+    noise = [0.02 * (-1) ** i for i in range(40)]
+    rates = [0.2 + n for n in noise[:20]] + [0.2 + 0.02 * i + noise[i] for i in range(20)]
+    reports = [
+        Report(step, metrics={"hacking/false_positive_rate": rate, "accuracy/rule": 0.3} | LIMITS)
+        for step, rate in enumerate(rates, 1)
+    ]
+    straight = HackingAlarm("hybrid")
+    expected = [straight.after(report, whole=False).metrics["hacking/alarm"] for report in reports]
+    assert straight.reward == "hybrid" and 1.0 in expected[20:] and caplog.text.count("hacking alarm") == 1
+    for cut in (5, 22, 35):
+        first, second = HackingAlarm("hybrid"), HackingAlarm("hybrid")
+        found = [first.after(report, whole=False).metrics["hacking/alarm"] for report in reports[:cut]]
+        second.load_state(json.loads(json.dumps(first.state())))
+        assert second.reward == first.reward
+        found += [second.after(report, whole=False).metrics["hacking/alarm"] for report in reports[cut:]]
+        assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("action", "stops", "reward"), [("log", False, None), ("stop", True, None), ("hybrid", False, "hybrid")]
+)
+def test_what_the_alarm_asks_for(action, stops, reward):
+    alarm = HackingAlarm(action)
+    alarm.load_state({"fired": True, "false_positive_rates": [], "rule_accuracies": []})
+    assert alarm.after(Report(1), whole=False).stop == stops and alarm.reward == reward

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cooper_rl.settings.recipe import CONFIGS, described_keys, known_keys
+from cooper_rl.settings.commands import CONFIGS, known_keys
+from cooper_rl.settings.help import described_keys
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = ["train", "compare", "verify", "score", "collect", "annotate", "train-rm", "eval-rm", "eval"]
@@ -35,20 +36,30 @@ def test_help_names_every_command():
     assert "typer" in imported and "torch" not in imported  # an answer within a second
 
 
-@pytest.mark.parametrize("command", ["train", *CONFIGS])
+@pytest.mark.parametrize("command", CONFIGS)
 def test_help_names_every_key(command):
-    """With its default and what the source says of it; a train recipe may have TRL's fields besides."""
-    described = dict(described_keys(command))
+    """Under headings, with its sentence, type and default; a train recipe may have TRL's fields besides."""
+    sections = described_keys(command)
+    described = {key: text for _, keys in sections for key, text in keys}
     known = {f"--{key}" for key in known_keys(command)}
-    assert described.keys() == known if command in CONFIGS else described.keys() < known
+    assert described.keys() < known if command == "train" else described.keys() == known
     done, imported = cooper(command, "--help")
     assert all(f"  {key} " in done.stdout or f"  {key}\n" in done.stdout for key in described)
+    assert all(f"\n{heading}:\n" in done.stdout for heading, _ in sections)
+    assert ("and every field of TRL's GRPOConfig" in done.stdout.splitlines()[-1]) == (command == "train")
     assert "torch" not in imported
     if command == "eval":
-        assert described["--num_samples"] == "8 (int). of each problem"
-        assert described["--size"] == "none (int). problems of each benchmark, drawn with `dataset_seed`"
-    if command == "collect":
-        assert described["--models"].startswith("none (list[str]). NAME@http://HOST:PORT/v1")
+        assert (
+            described["--num_samples"] == "This many completions of each problem are drawn. [a whole number; default 8]"
+        )
+    if command == "train":
+        headings = [heading for heading, _ in sections]
+        assert headings == [
+            *("Data", "Models", "Verifier", "Reward (stage 1)", "Pairs (stage 2)"),
+            *("The reward model's step (stage 2)", "Guard and alarm", "Measuring", "Policy and trainer"),
+        ]
+        assert described["--alarm_action"].endswith(" [log, stop or hybrid; default log]")
+        assert described["--cotrain"].endswith(" [true or false]")  # whose default is the arm's
 
 
 BAD = {
@@ -64,12 +75,32 @@ BAD = {
         "none.jsonl: no such file",
     ),
     "no recipe": (["compare"], "--config is missing"),
-    "bad arm": (["compare", "--config", QUICKSTART, "--arms", "both"], "arm 'both'"),
+    "bad arm": (
+        ["compare", "--config", QUICKSTART, "--arms", "both"],
+        "command line: arm: 'both' is not rule, static, cooper, hybrid, hybrid+cotrain or rule+cotrain",
+    ),
     "bad seeds": (["compare", "--config", QUICKSTART, "--seeds", "a"], "whole numbers"),
     "unknown data set": (["train", "--config", QUICKSTART, "--dataset_name", "gsm9k"], "no data set 'gsm9k'"),
     "no such split": (["train", "--config", QUICKSTART, "--dataset_name", "svamp"], "svamp has no split 'train'"),
-    "not a number": (["train", "--config", QUICKSTART, "--learning_rate", "fast"], "learning_rate: 'fast' is not"),
+    "not a number": (
+        ["train", "--config", QUICKSTART, "--learning_rate", "fast"],
+        "command line: learning_rate: 'fast' is not a number",
+    ),
     "no run": (["report", "tests"], "no run in it"),
+    "wrong type": (
+        ["train", "--config", QUICKSTART, "--lora_rank", "2.5"],
+        "line: lora_rank: 2.5 is not a whole number",
+    ),
+    "wrong type of train-rm": (
+        ["train-rm", "--class_balance", "nope"],
+        "command line: class_balance: 'nope' is not true or false",
+    ),
+    "contradiction": (
+        ["train", "--config", QUICKSTART, "--arm", "cooper", "--reward", "hybrid"],
+        "command line: reward: hybrid contradicts arm cooper, which is reward score and cotrain true",
+    ),
+    "no such engine": (["train", "--config", QUICKSTART, "--engine", "jax"], "--engine jax: choose trl or plain"),
+    "engine to come": (["compare", "--config", QUICKSTART, "--engine", "verl"], "--engine verl: not yet"),
     "unknown verifier": (["verify", "--verifier", "maths"], "no verifier named 'maths'"),
 }
 
@@ -148,5 +179,6 @@ def test_a_run_folder_is_not_written_over(tmp_path):
     (tmp_path / "config.yaml").write_text("model_name_or_path: nano-weekdays\narm: cooper\n")
     done, _ = cooper("train", "--config", QUICKSTART, "--output_dir", str(tmp_path))
     assert done.returncode == 2 and "already holds a run" in done.stderr
-    done, _ = cooper("train", "--config", QUICKSTART, "--output_dir", str(tmp_path), "--resume", "--arm", "static")
-    assert done.returncode == 2 and "its checkpoint is of arm = 'cooper'" in done.stderr
+    for changed in (["--arm", "static"], ["--cotrain", "false"], ["--reward", "hybrid"]):
+        done, _ = cooper("train", "--config", QUICKSTART, "--output_dir", str(tmp_path), "--resume", *changed)
+        assert done.returncode == 2 and "its checkpoint is of arm = 'cooper'" in done.stderr

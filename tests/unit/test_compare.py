@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
-from cooper_rl.compare import compare
+from cooper_rl.cli import app
+from cooper_rl.cli.compare import compare
 from cooper_rl.errors import CooperError
 
 FAKE = """
@@ -100,6 +102,15 @@ def test_the_same_problems_in_each_arm(run):
         for key in ("arm", "output_dir"):
             settings.pop(key)
     assert sent[0] == sent[1] and sent[0]["dataset_seed"] == "3"
+
+
+def test_the_engine_is_handed_on(monkeypatch, tmp_path):
+    given = {}
+    monkeypatch.setattr("cooper_rl.cli.compare.compare", lambda *_, **options: given.update(options))
+    words = ["--config", "recipes/quickstart.yaml", "--arms", "rule", "--engine", "plain"]
+    done = CliRunner().invoke(app, ["compare", *words, "--output_dir", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert given["train_command"][-3:] == ("train", "--engine", "plain") and given["arms"] == ["rule"]
 
 
 def test_variants_are_compared_by_name(run):

@@ -1,13 +1,33 @@
 """The documents against the code: recipes are listed, links lead somewhere, the tutorial runs."""
 
 import importlib.util
+import os
 import re
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+KINDS_OF_CHANGE = ("Added", "Changed", "Fixed", "Removed")
+
+
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def build_site(config: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", config, "--site-dir", folder]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    return subprocess.run(command, capture_output=True, text=True, env=environment)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
@@ -36,26 +56,24 @@ def test_every_command_is_in_the_readme():
 
 
 def test_results_and_data_agree():
-    spec = importlib.util.spec_from_file_location("rebuild_results", ROOT / "scripts" / "rebuild_results.py")
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
+    results = script("rebuild_results")
     text = (ROOT / "docs" / "results.md").read_text()
-    assert script.rebuilt(text) == text and text.count("<!-- table ") == text.count("<!-- end -->") > 5
+    assert results.rebuilt(text) == text and text.count("<!-- table ") == text.count("<!-- end -->") > 5
     readme = (ROOT / "README.md").read_text()
-    assert script.means(script.data_of("default")) in readme  # the table there is this one
-    ends = {e["arm"]: [] for e in script.data_of("mined")}
-    for entry in script.data_of("mined"):
+    assert results.means(results.data_of("default")) in readme  # the table there is this one
+    ends = {e["arm"]: [] for e in results.data_of("mined")}
+    for entry in results.data_of("mined"):
         ends[entry["arm"]].append(entry["true_accuracy"]["end"])
     for values in ends.values():
         assert f"{min(values):.3f} to {max(values):.3f}" in readme
-    assert script.rebuilt(text.replace("| cooper | 5 |", "| cooper | 6 |")) == text  # a changed figure is seen
-    drawings = dict(script.figures())
+    assert results.rebuilt(text.replace("| cooper | 5 |", "| cooper | 6 |")) == text  # a changed figure is seen
+    drawings = dict(results.figures())
     assert set(drawings) == set((ROOT / "docs" / "figures").glob("*.svg"))
     assert all(path.read_text() == drawing for path, drawing in drawings.items())
 
 
 def test_the_tutorial_runs(tmp_path):
-    from cooper_rl.settings.recipe import EMBEDDED
+    from cooper_rl.settings.files import EMBEDDED
 
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "tutorial.md").read_text(), re.DOTALL)
     names = {
@@ -67,3 +85,80 @@ def test_the_tutorial_runs(tmp_path):
     names["trainer"].verifier.close()
     rows = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
     assert len(rows) == 2 and all('"pairs/yield"' in row and '"hacking/gap"' in row for row in rows)
+
+
+def test_the_site_builds_with_a_page_for_each_module_and_document(tmp_path):
+    done = build_site(ROOT / "mkdocs.yml", tmp_path)
+    assert done.returncode == 0, done.stderr
+    for path in (ROOT / "src" / "cooper_rl").rglob("*.py"):
+        page = path.relative_to(ROOT / "src").with_suffix(".html")
+        page = page.with_name(page.name.replace("__init__", "index"))
+        assert page.name.startswith("_") or (tmp_path / "reference" / page).is_file(), page
+    for path in (ROOT / "docs").rglob("*.md"):
+        page = path.relative_to(ROOT / "docs").with_suffix(".html")
+        assert (tmp_path / page.with_name(page.name.replace("README", "index"))).is_file(), page
+    api = (tmp_path / "reference" / "cooper_rl" / "index.html").read_text()
+    for name in ("CooperConfig", "CooperTrainer", "RuleVerifier", "Verdict", "VerifyRM"):
+        assert re.search(rf'href="[^"]+\.{name}"', api), name  # leads to where it is documented
+    assert "UNPARSEABLE" in (tmp_path / "reference" / "cooper_rl" / "records.html").read_text()
+    assert 'href="docs/' not in (tmp_path / "index.html").read_text()  # README's links lead to pages
+
+
+@pytest.mark.parametrize(("text", "problem"), [("fine", ""), ("[x](gone.md)", "gone.md"), ("[x](#gone)", "#gone")])
+def test_the_site_is_not_built_with_a_broken_link(tmp_path, text, problem):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text(f"# Home\n\n{text}\n")
+    config = tmp_path / "mkdocs.yml"
+    config.write_text(f"INHERIT: {ROOT / 'mkdocs.yml'}\nnav: [index.md]\nhooks: []\nplugins: []\n")
+    done = build_site(config, tmp_path / "site")
+    assert (done.returncode == 0) == (not problem) and problem in done.stderr, done.stderr
+
+
+def test_a_public_name_without_a_docstring_is_found(tmp_path):
+    import griffe
+
+    (tmp_path / "small.py").write_text(
+        '"""A module."""\n\n\ndef told():\n    """Is told."""\n\n\ndef untold(): ...\n\n\ndef _private(): ...\n\n\n'
+        'class Told(dict):\n    """Is told."""\n\n    def update(self): ...\n\n\n'
+        'class Alone:\n    """Is told."""\n\n    def untold(self): ...\n'
+    )
+    found = list(script("site_pages").undocumented(griffe.load("small", search_paths=[str(tmp_path)])))
+    assert found == ["small.untold", "small.Alone.untold"]
+
+
+def test_a_setting_is_documented_by_its_sentence(tmp_path):
+    import griffe
+
+    (tmp_path / "small.py").write_text(
+        'class S:\n    a: int = setting(2, "One " "sentence.", least=1)\n    b: int = 3\n    c: int = other(2, "No.")\n'
+    )
+    extensions = griffe.load_extensions(ROOT / "scripts" / "site_settings.py")
+    found = griffe.load("small", search_paths=[str(tmp_path)], extensions=extensions)["S"]
+    assert found["a"].docstring.value == "One sentence." and found["a"].value == "2"
+    assert not found["b"].has_docstring and not found["c"].has_docstring
+
+
+def test_the_changelog_has_one_line_an_entry_by_kind():
+    lines = (ROOT / "CHANGELOG.md").read_text().splitlines()
+    assert {line for line in lines if line.startswith("### ")} <= {f"### {kind}" for kind in KINDS_OF_CHANGE}
+    assert [line for line in lines if line.startswith("  ") or len(line) > 150] == []
+
+
+def test_the_citation_is_of_this_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert (citation["version"], citation["license"]) == (project["version"], project["license"])
+    assert citation["references"][0]["url"] == "https://arxiv.org/abs/2508.05613"
+
+
+def test_the_hooks_run_tools_that_the_environment_has():
+    """The hooks need no network, and the Makefile's environment has what they call."""
+    development = " ".join(
+        tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["dev"]
+    )
+    (repository,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    assert repository["repo"] == "local"
+    for hook in repository["hooks"]:
+        tool = Path(hook["entry"].split()[0])
+        assert tool.parent == Path(".venv/bin") and Path(sys.executable).with_name(tool.name).is_file(), hook["id"]
+    assert "pre-commit>" in development and "pre-commit-hooks>" in development

@@ -11,8 +11,9 @@ from cooper_rl.domains import Domain, check_problems, find_domain, load_problems
 from cooper_rl.domains.contract import check_domain
 from cooper_rl.domains.problems import KNOWN
 from cooper_rl.errors import BadInputError
-from cooper_rl.evaluation.config import EvalConfig
+from cooper_rl.evaluation.benchmarks import verifier_of
 from cooper_rl.records import Problem
+from cooper_rl.settings.evaluation import EvalConfig
 
 PUBLISHED = {  # how the published files write the problem number i
     "gsm8k": lambda i: {"question": f"{i} and 1?", "answer": f"It is <<{i}+1={i + 1}>>{i + 1}.\n#### {i + 1}"},
@@ -115,10 +116,12 @@ def test_what_is_no_domain_is_refused():
 
 
 def test_a_domain_brings_its_verifier():
-    verifiers = {name: EvalConfig("m", [name], "out").verifier_of(name) for name in ("gsm8k", "aqua", "a/b", "a.jsonl")}
+    verifiers = {
+        name: verifier_of(EvalConfig("m", [name], "out"), name) for name in ("gsm8k", "aqua", "a/b", "a.jsonl")
+    }
     assert verifiers == {"gsm8k": "math", "aqua": "choice", "a/b": "math", "a.jsonl": "math"}
-    assert EvalConfig("m", output="out").verifier_of("reasoning_gym:chain_sum") == "reasoning_gym:chain_sum"
-    assert EvalConfig("m", output="out", verifier="exact").verifier_of("aqua") == "exact"
+    assert verifier_of(EvalConfig("m", ["x"], "out"), "reasoning_gym:chain_sum") == "reasoning_gym:chain_sum"
+    assert verifier_of(EvalConfig("m", ["x"], "out", verifier="exact"), "aqua") == "exact"
 
 
 def test_a_domain_s_name_imports_nothing_that_it_does_not_need():

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from cooper_rl.errors import BackendError, BadInputError, MissingFileError
-from cooper_rl.evaluation.benchmarks import evaluate_model, powers_of_two, table
-from cooper_rl.evaluation.config import EvalConfig
+from cooper_rl.evaluation.benchmarks import evaluate_model, powers_of_two, table, verifier_of
 from cooper_rl.evaluation.samples import interval, majority, paired_test, pass_at_k
 from cooper_rl.generation.in_process import TransformersGenerator
+from cooper_rl.settings.evaluation import EvalConfig
 from http_server import said
 
 
@@ -164,7 +164,7 @@ def test_a_model_in_process_is_loaded_once(tmp_path, monkeypatch):
 def test_who_judges_what():
     config = EvalConfig(model="m", output="o")
     assert config.benchmarks[:2] == ["gsm8k", "svamp"]
-    assert [config.verifier_of(b) for b in ("gsm8k", "aqua", "reasoning_gym:gcd")] == [
+    assert [verifier_of(config, b) for b in ("gsm8k", "aqua", "reasoning_gym:gcd")] == [
         "math",
         "choice",
         "reasoning_gym:gcd",

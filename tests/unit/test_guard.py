@@ -1,15 +1,14 @@
-"""The guard: what is accepted, what is taken back, and that nothing else changes."""
+"""The guard: what is kept, what is rolled back, and that nothing else changes."""
 
 import copy
 
 import pytest
 import torch
-from accelerate import Accelerator
 
 from cooper_rl.engines.trl.config import CooperConfig
-from cooper_rl.method.guard import Guard, Standing
-from cooper_rl.records import ContrastivePair, LabelledCompletion
-from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.method.guard import Guard, Standing, permutation
+from cooper_rl.records import ContrastivePair, LabelledCompletion, Report
+from cooper_rl.settings.files import resolve_model
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.updater import RewardModelUpdater
 
@@ -39,8 +38,8 @@ def guarded(nano_reward_model):
         }
         config = CooperConfig(output_dir="unused", **BATCH, **settings)
         model = VerifyRM.from_pretrained(resolve_model("nano", "reward_model"))
-        updater = RewardModelUpdater(model, config, Accelerator(cpu=True))
-        guard = Guard(updater, config, ANCHORS)
+        updater = RewardModelUpdater(model, config)
+        guard = Guard(config, updater, ANCHORS)
         guard.begin()
         return updater, guard
 
@@ -50,10 +49,15 @@ def guarded(nano_reward_model):
 def run(updater, guard, pairs, times, *, whole=False):
     found = []
     for _ in range(times):
-        updater.step(pairs)
-        guard.tried += pairs
-        found.append(guard.check(whole=whole))
+        updater.update(pairs)
+        found.append(check(guard, pairs, whole=whole))
     return found
+
+
+def check(guard, pairs=(), *, whole=True):
+    """(metrics, pairs that were rolled back) of one check."""
+    report = guard.after(Report(1, pairs=tuple(pairs)), whole=whole)
+    return report.metrics, list(report.rolled_back)
 
 
 def weights(updater):
@@ -69,12 +73,12 @@ def test_below_is_either_figure_beyond_the_tolerance():
     assert Standing(0.95, 0.7).best_of(best) == Standing(0.95, 0.8)
 
 
-def test_a_poisoned_update_is_taken_back_with_the_optimiser(guarded):
+def test_a_poisoned_update_is_rolled_back_with_the_optimiser(guarded):
     updater, guard = guarded(reward_model_learning_rate=1e-2)
     before, state = weights(updater).clone(), copy.deepcopy(updater.optimizer.state_dict()["state"])
-    (kept, none), (metrics, taken_back) = run(updater, guard, POISON, 2)
+    (kept, none), (metrics, rolled_back) = run(updater, guard, POISON, 2)
     assert kept["reward_model/rolled_back"] == 0 and none == []
-    assert metrics["reward_model/rolled_back"] == 1 and taken_back == POISON + POISON
+    assert metrics["reward_model/rolled_back"] == 1 and rolled_back == POISON + POISON
     assert metrics["reward_model/anchor_accuracy"] < guard.best.anchor_accuracy - 0.01
     assert torch.equal(weights(updater), before)
     assert updater.optimizer.state_dict()["state"] == state == {}
@@ -84,8 +88,8 @@ def test_a_poisoned_update_is_taken_back_with_the_optimiser(guarded):
 def test_a_harmless_update_stays_and_moves_the_point_of_return(guarded):
     updater, guard = guarded(reward_model_learning_rate=1e-6)
     before = weights(updater).clone()
-    _, (metrics, taken_back) = run(updater, guard, GOOD, 2)
-    assert metrics["reward_model/rolled_back"] == 0 and taken_back == []
+    _, (metrics, rolled_back) = run(updater, guard, GOOD, 2)
+    assert metrics["reward_model/rolled_back"] == 0 and rolled_back == []
     after = weights(updater).clone()
     assert not torch.equal(after, before)
     moments = {k: v.clone() for k, v in updater._optimizer_tensors().items()}
@@ -111,32 +115,47 @@ def test_a_check_before_saving_is_of_the_whole_set(guarded):
     before = weights(updater).clone()
     run(updater, guard, POISON, 2)
     assert not torch.equal(weights(updater), before)
-    metrics, taken_back = guard.check(whole=True)
-    assert metrics["reward_model/rolled_back"] == 1 and len(taken_back) == 4
+    metrics, rolled_back = check(guard)
+    assert metrics["reward_model/rolled_back"] == 1 and len(rolled_back) == 4
     assert torch.equal(weights(updater), before)
 
 
 def test_a_lucky_check_is_not_what_all_later_ones_must_reach(guarded, monkeypatch, caplog):
-    """The best is that of a moving average; a guard that takes everything back says so, once."""
+    """The best is that of a moving average; a guard that rolls everything back says so, once."""
     _, guard = guarded(guard_tolerance=0.05, guard_probe_tolerance=0.1)
     figures = iter([(0.9, 0.9), (0.9, 1.0), *[(0.86, 0.8)] * 3, (0.8, 0.95), *[(0.9, 0.7)] * 6])
     monkeypatch.setattr(guard, "_whole", lambda: (guard.right_N, Standing(*next(figures))))
     guard.begin()
-    assert guard.check(whole=True)[0]["reward_model/rolled_back"] == 0
+    assert check(guard)[0]["reward_model/rolled_back"] == 0
     assert guard.best.probe_pass_rate == pytest.approx(0.92)  # 0.9 + 0.2 (1.0 - 0.9)
-    assert [guard.check(whole=True)[0]["reward_model/rolled_back"] for _ in range(2)] == [1, 1]  # 0.8 < 0.92 - 0.1
+    assert [check(guard)[0]["reward_model/rolled_back"] for _ in range(2)] == [1, 1]  # 0.8 < 0.92 - 0.1
     guard.best = guard.level = Standing(0.9, 0.9)
-    assert guard.check(whole=True)[0]["reward_model/rolled_back"] == 0  # as far as the tolerance goes
+    assert check(guard)[0]["reward_model/rolled_back"] == 0  # as far as the tolerance goes
     assert guard.level == Standing(pytest.approx(0.892), pytest.approx(0.88)) and guard.best == Standing(0.9, 0.9)
-    assert [guard.check(whole=True)[0]["reward_model/rolled_back"] for _ in range(7)] == [1] * 7
-    assert [record.levelname for record in caplog.records] == ["WARNING"] and "stands still" in caplog.text
+    assert [check(guard)[0]["reward_model/rolled_back"] for _ in range(7)] == [1] * 7
+    assert [record.levelname for record in caplog.records] == ["WARNING"] and "as good as frozen" in caplog.text
 
 
 def test_the_state_of_a_checkpoint_goes_on(guarded):
     updater, guard = guarded()
     run(updater, guard, GOOD, 3, whole=True)
     state = guard.state()
-    again = Guard(updater, guard.config, ANCHORS)
-    again.resume(state)
+    again = Guard(guard.settings, updater, ANCHORS)
+    again.load_state(state)
     assert again.state() == state
-    assert torch.equal(again.right_N, guard.right_N)
+    assert (again.right_N == guard.right_N).all()
+
+
+def test_a_save_without_a_fresh_batch_checks_the_whole_set(guarded):
+    updater, guard = guarded(reward_model_learning_rate=1e-2, guard_steps=1000)
+    before = weights(updater).clone()
+    run(updater, guard, POISON, 2)
+    report = guard.before_save(Report(3))
+    assert report.metrics["reward_model/rolled_back"] == 1 and len(report.rolled_back) == 4
+    assert torch.equal(weights(updater), before)
+
+
+@pytest.mark.parametrize(("size", "seed"), [(5, 0), (1190, 0), (45, 12345)])
+def test_the_order_of_the_samples_is_the_one_that_earlier_runs_had(size, seed):
+    expected = torch.randperm(size, generator=torch.Generator().manual_seed(seed))
+    assert permutation(size, seed).tolist() == expected.tolist()

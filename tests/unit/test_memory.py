@@ -1,16 +1,20 @@
 """The estimate of a run's memory: by hand for its parts, and what of them is there at the same time."""
 
+import inspect
+
 import pytest
 
+from cooper_rl.doctor.memory import GIB, Shape, estimate, shape_of, total
 from cooper_rl.errors import BadInputError
-from cooper_rl.memory import GIB, Shape, estimate, shape_of, total
-from cooper_rl.settings.recipe import EMBEDDED, load_recipe
+from cooper_rl.settings.files import EMBEDDED
+from cooper_rl.settings.recipe import load_recipe
+from cooper_rl.settings.train import TrainSettings
 
 QUICKSTART = load_recipe("recipes/quickstart.yaml")
 
 
 def parts_of(**settings):
-    return estimate({**QUICKSTART, **settings}, runtime_bytes=0)
+    return estimate(TrainSettings.from_recipe({**QUICKSTART, **settings}), runtime_bytes=0)
 
 
 def test_the_shape_of_the_shipped_policy():
@@ -48,6 +52,22 @@ def test_parts_by_hand():
     assert double["key-value cache"] == 2 * parts["key-value cache"]
 
 
+def test_the_estimate_follows_the_resolved_settings(monkeypatch):
+    """It reads what a run would: the arm's pair, and defaults where they are written."""
+    parts = parts_of(reward="hybrid", cotrain=True)
+    assert parts == parts_of(arm="cooper") == parts_of(arm="hybrid+cotrain")
+    assert parts_of(cotrain=False) == parts_of(arm="static") == parts_of(arm="hybrid")
+    assert "guard's copy (in main memory)" not in parts_of(guard_steps=0)
+    short = {key: value for key, value in QUICKSTART.items() if key != "per_device_train_batch_size"}
+    before = estimate(TrainSettings.from_recipe(short), runtime_bytes=0)
+    defaults = [*TrainSettings.__init__.__defaults__]
+    defaults[[*inspect.signature(TrainSettings).parameters].index("per_device_train_batch_size")] = 16  # was 8
+    monkeypatch.setattr(TrainSettings.__init__, "__defaults__", tuple(defaults))
+    assert estimate(TrainSettings.from_recipe(short), runtime_bytes=0)["policy activations"] == (
+        2 * before["policy activations"]
+    )
+
+
 def test_what_passes_is_not_added_up():
     parts = {"policy weights": 4.0, "policy activations": 2.0, "key-value cache": 1.0, "reward model activations": 3.0}
     assert total(parts) == 7.0 and total(parts, kept=0.5) == 8.5 and total(parts, kept=1.0) == 10.0
@@ -66,12 +86,12 @@ def test_doctor_names_the_extra_of_what_is_optional(monkeypatch):
 
 
 def test_doctor_says_whether_it_fits(monkeypatch, capsys):
-    from cooper_rl import doctor, memory
+    from cooper_rl.doctor import findings, memory
 
     monkeypatch.setattr(memory, "library_bytes", lambda: GIB)
-    assert doctor.print_findings(QUICKSTART, as_json=False) == 0
+    assert findings.print_findings(TrainSettings.from_recipe(QUICKSTART), as_json=False) == 0
     assert "fits into" in capsys.readouterr().out
     monkeypatch.setattr(memory, "available", lambda: ("a small device", 1.0))
-    assert doctor.print_findings(QUICKSTART, as_json=False) == 1
+    assert findings.print_findings(TrainSettings.from_recipe(QUICKSTART), as_json=False) == 1
     said = capsys.readouterr().out
     assert "does not fit into 1 GiB of a small device; try a smaller per_device_train_batch_size or" in said

@@ -21,7 +21,8 @@ from cooper_rl.domains.nano.worlds import NANO, WORLDS
 from cooper_rl.domains.problems import KNOWN, find_domain
 from cooper_rl.method.pairs import accepts_negative
 from cooper_rl.records import Verdict
-from cooper_rl.settings.recipe import EMBEDDED, read_recipe
+from cooper_rl.settings.files import EMBEDDED
+from cooper_rl.settings.recipe import read_recipe
 from cooper_rl.verifiers import RuleVerifier
 
 KINSHIP, WEEKDAYS = WORLDS["nano-kinship"], WORLDS["nano-weekdays"]

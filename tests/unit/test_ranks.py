@@ -9,12 +9,14 @@ import pytest
 from ranks import TWO_RANKS
 
 SCRIPT = """
+from cooper_rl.ranks import RankExit
+
+ending = RankExit()
+
 import atexit, os, sys, threading, time
 
 import torch
 from accelerate import PartialState
-
-from cooper_rl.ranks import leave
 
 
 class Kept:
@@ -35,7 +37,7 @@ if rank == 1 and not code:
     time.sleep(1)
     open(sys.argv[2], "w").close()
 sys.stdout.write("[flushed]")
-leave(code)
+ending.leave(code)
 sys.stdout.write("[returned]")
 """
 

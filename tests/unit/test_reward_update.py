@@ -2,14 +2,14 @@
 
 import pytest
 import torch
-from accelerate import Accelerator
 
 from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import ContrastivePair, LabelledCompletion
-from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.settings.files import resolve_model
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.updater import RewardModelUpdater
+from rounding import assert_same_but_for_rounding, logit_error
 
 PAIRS = [
     ContrastivePair(f"What is {i} + 2?", str(i + 2), f"It is {i + 2}.", f"It is {i + 5}.", "perturb") for i in range(6)
@@ -18,9 +18,7 @@ PAIRS = [
 
 def updater(**settings):
     config = CooperConfig(output_dir="unused", num_generations=2, per_device_train_batch_size=2, **settings)
-    return RewardModelUpdater(
-        VerifyRM.from_pretrained(resolve_model("nano", "reward_model")), config, Accelerator(cpu=True)
-    )
+    return RewardModelUpdater(VerifyRM.from_pretrained(resolve_model("nano", "reward_model")), config)
 
 
 def weights(u):
@@ -31,7 +29,7 @@ def test_small_steps_are_not_lost():
     """Known fault 1: weights and optimiser in bf16 lose a step of 1e-5 in rounding."""
     u = updater(reward_model_learning_rate=1e-5)
     before = weights(u).clone()
-    u.step(PAIRS)
+    u.update(PAIRS)
     moved = weights(u) - before
     assert weights(u).dtype == torch.float32
     assert (moved != 0).float().mean() > 0.9
@@ -42,16 +40,16 @@ def test_small_steps_are_not_lost():
 
 def test_pairs_are_learned():
     u = updater(reward_model_learning_rate=3e-4)
-    first = u.step(PAIRS)["reward_model/loss"]
+    first = u.update(PAIRS)["reward_model/loss"]
     for _ in range(10):
-        last = u.step(PAIRS)["reward_model/loss"]
+        last = u.update(PAIRS)["reward_model/loss"]
     assert last < first
 
 
 def test_without_a_valid_pair_nothing_moves():
     u = updater(reward_model_weight_decay=0.5)
     before = weights(u).clone()
-    assert u.step([]) == {} and torch.equal(weights(u), before)
+    assert u.update([]) == {} and torch.equal(weights(u), before)
 
 
 def test_rehearsal_alone_is_not_a_step_and_beside_pairs_it_holds_the_labels():
@@ -61,37 +59,43 @@ def test_rehearsal_alone_is_not_a_step_and_beside_pairs_it_holds_the_labels():
         for text, label in ((p.positive, True), (p.negative, False))
     ]
     u = updater(reward_model_learning_rate=3e-4)
-    assert u.step([], triples) == {}
-    first = u.step(PAIRS, triples)["reward_model/label_loss"]
+    assert u.update([], triples) == {}
+    first = u.update(PAIRS, triples)["reward_model/label_loss"]
     for _ in range(15):
-        last = u.step(PAIRS, triples)["reward_model/label_loss"]
+        last = u.update(PAIRS, triples)["reward_model/label_loss"]
     assert last < first
 
 
 def test_the_pairs_own_labels_are_learned_too():
     """With `label_pairs` positives rise above and negatives fall below the threshold, not only apart."""
     u = updater(reward_model_learning_rate=3e-4, label_pairs=True)
-    first = u.step(PAIRS)["reward_model/label_loss"]
+    first = u.update(PAIRS)["reward_model/label_loss"]
     for _ in range(15):
-        last = u.step(PAIRS)["reward_model/label_loss"]
+        last = u.update(PAIRS)["reward_model/label_loss"]
     assert last < first / 2
     questions, references = [p.question for p in PAIRS], [p.reference_answer for p in PAIRS]
     assert u.reward_model.score(questions, references, [p.positive for p in PAIRS]).min() > 0.5
     assert u.reward_model.score(questions, references, [p.negative for p in PAIRS]).max() < 0.5
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize(("size", "pairs", "rehearsed"), [(1, 6, 5), (4, 6, 0), (5, 1, 20)])
 def test_in_several_passes_it_is_the_same_step(size, pairs, rehearsed):
+    """Weights to within rounding. So the metrics: the logarithm of a pair's loss changes by at most what its margin
+    does, the errors of two logits; twice that leaves room for the weights' difference in the second step."""
     triples = [LabelledCompletion(p.question, p.reference_answer, p.positive, True, "", "") for p in PAIRS] * 4
     settings = {"reward_model_learning_rate": 1e-4, "label_pairs": True}
     whole, parts = updater(**settings), updater(**settings, reward_model_pairs_per_pass=size)
-    seen = []
+    seen, error = [], 4 * logit_error(whole.reward_model.model)
     parts.reward_model.logits = lambda *columns: (
         seen.append(len(columns[0])) or VerifyRM.logits(parts.reward_model, *columns)
     )
     for _ in range(2):
-        expected = whole.step(PAIRS[:pairs], triples[:rehearsed])
-        assert parts.step(PAIRS[:pairs], triples[:rehearsed]) == pytest.approx(expected, rel=1e-4)
+        expected = whole.update(PAIRS[:pairs], triples[:rehearsed])
+        assert parts.update(PAIRS[:pairs], triples[:rehearsed]) == pytest.approx(expected, rel=error)
+    tokens = (2 * pairs + rehearsed) * 30  # about 30 of each text
+    trained = [dict(u.reward_model.model.named_parameters()) for u in (parts, whole)]
+    assert_same_but_for_rounding(*trained, [1e-4] * 2, summands=tokens)
     assert len(seen) > 2 and max(seen) <= 4 * size
 
 
@@ -102,21 +106,24 @@ def test_a_lower_precision_of_the_forward_pass_leaves_the_weights_alone():
     u.reward_model.autocast = torch.bfloat16
     rounded = u.reward_model.score(*columns)
     assert rounded.dtype == torch.float32 and not torch.equal(rounded, exact)
-    assert torch.allclose(rounded, exact, atol=0.1)  # near 0.5 the last bits of bf16 move a score by 0.04
+    # sums are float32; each product's weights and result are rounded to bfloat16, with 2^15 times float32's error
+    width = u.reward_model.model.config.hidden_size
+    error = logit_error(u.reward_model.model) / width**0.5 * 2**15 * 2**0.5
+    assert (rounded - exact).abs().max() < error / 4 < 0.1
     before = weights(u).clone()
-    u.step(PAIRS)
+    u.update(PAIRS)
     assert weights(u).dtype == torch.float32 and (weights(u) != before).float().mean() > 0.9
     assert all(s["exp_avg"].dtype == torch.float32 for s in u.optimizer.state.values())
 
 
 def test_saved_and_restored_it_goes_on_alike(tmp_path):
     u = updater(reward_model_warmup_steps=4, reward_model_learning_rate=1e-4)
-    u.step(PAIRS)
+    u.update(PAIRS)
     u.save(tmp_path)
-    expected = [u.step(PAIRS[::-1]) for _ in range(2)]
+    expected = [u.update(PAIRS[::-1]) for _ in range(2)]
     v = updater(reward_model_warmup_steps=4, reward_model_learning_rate=1e-4)
     v.load(tmp_path)
-    assert [v.step(PAIRS[::-1]) for _ in range(2)] == expected
+    assert [v.update(PAIRS[::-1]) for _ in range(2)] == expected
     assert torch.equal(weights(u), weights(v))
     assert not [p for p in tmp_path.iterdir() if p.suffix in (".bin", ".pt", ".pth", ".pkl")]
 
@@ -125,14 +132,14 @@ def test_the_learning_rate_falls_as_scheduled_and_resumes_where_it_was(tmp_path)
     settings = {"reward_model_lr_scheduler_type": "linear", "reward_model_learning_rate": 1e-4}
     u = updater(**settings)
     u.create_scheduler(4)
-    rates = [u.step(PAIRS)["reward_model/learning_rate"] for _ in range(2)]
+    rates = [u.update(PAIRS)["reward_model/learning_rate"] for _ in range(2)]
     u.save(tmp_path)
-    rates += [u.step(PAIRS)["reward_model/learning_rate"] for _ in range(2)]
+    rates += [u.update(PAIRS)["reward_model/learning_rate"] for _ in range(2)]
     assert rates == pytest.approx([1e-4, 0.75e-4, 0.5e-4, 0.25e-4])
     v = updater(**settings)
     v.create_scheduler(4)
     v.load(tmp_path)
-    assert v.step(PAIRS)["reward_model/learning_rate"] == pytest.approx(0.5e-4)
+    assert v.update(PAIRS)["reward_model/learning_rate"] == pytest.approx(0.5e-4)
 
 
 def test_a_checkpoint_of_another_model_is_refused(tmp_path):

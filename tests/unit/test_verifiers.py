@@ -16,8 +16,8 @@ import pytest
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers import RuleVerifier, pool
-from cooper_rl.verifiers.plain import explain_gsm8k_flexible, explain_gsm8k_strict
 from cooper_rl.verifiers.stream import verify_stream
+from cooper_rl.verifiers.text import explain_gsm8k_flexible, explain_gsm8k_strict
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def explain(reference, completion):
 def hungry(tmp_path, monkeypatch):
     """The import path of a verifier that tells its process, and eats 6 GiB when it is told to."""
     (tmp_path / "hungry_rules.py").write_text(HUNGRY)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     return "hungry_rules:explain"
 
 
@@ -236,7 +236,7 @@ def test_streaming_takes_constant_memory(tmp_path):
     ],
 )
 def test_other_verifiers(kind, reference, completion, verdict, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
     with RuleVerifier(kind.replace("tests.unit.", ""), workers=1) as other:
         assert other.verify(reference, completion) == verdict
 
@@ -282,3 +282,24 @@ def test_the_harness_reads_numbers_without_commas():
     assert explain_gsm8k_strict("1,000", "#### 1000").verdict == "CORRECT"
     assert explain_gsm8k_strict("work\n#### 1000", "#### 1,000").verdict == "CORRECT"
     assert explain_gsm8k_flexible(" ", "5").verdict == "UNPARSEABLE"
+
+
+@pytest.mark.parametrize("kind", ["math", "math_verify", "exact", "gsm8k_strict", "choice"])
+def test_whatever_the_verifier_it_says_whether_there_are_several_answers(kind):
+    completions = ["The answer is 7 or 8.", r"\boxed{7}, no, \boxed{8}", r"\boxed{7}, so \boxed{7.0}", "#### 7", ""]
+    with RuleVerifier(kind, workers=1) as rule:
+        found = rule.explain_many(["7"] * 5, completions)
+    assert [v.several_answers for v in found] == [True, True, False, False, False]
+
+
+def test_nothing_is_said_of_several_answers_where_there_is_no_verdict(hungry):
+    with RuleVerifier(hungry, workers=1, memory_limit_mb=1024) as rule:
+        found = rule.explain_many(["1"] * 2, ["The answer is 7 or 8.", "eat"])
+    assert [v.several_answers for v in found] == [True, False]
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+@pytest.mark.parametrize("reason", Reason)
+def test_what_is_surely_wrong(verdict, reason):
+    no_answer = (verdict, reason) == ("UNPARSEABLE", "no_answer")
+    assert Verification(verdict, reason).surely_wrong is (verdict == "INCORRECT" or no_answer)

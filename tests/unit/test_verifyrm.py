@@ -17,13 +17,14 @@ from cooper_rl.devices import own_device
 from cooper_rl.domains.nano.worlds import NANO
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.records import LabelledCompletion, Triple
-from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.settings.files import resolve_model
+from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.verifyrm import VerifyRM, VerifyRMSettings
-from cooper_rl.verifyrm.config import RewardModelTrainConfig
 from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.template import encode, render
 from cooper_rl.verifyrm.train import split_by_question, train_reward_model
 from cooper_rl.verifyrm.triples import read_triples, score_stream
+from rounding import logit_error
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +100,7 @@ def test_no_triples_no_scores(nano_reward_model):
     assert evaluate(nano_reward_model, [])["count"] == 0
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("architecture", ["llama", "qwen2"])
 def test_scores_equal_one_at_a_time(nano_reward_model, triples, architecture):
     reward_model = nano_reward_model
@@ -113,18 +115,22 @@ def test_scores_equal_one_at_a_time(nano_reward_model, triples, architecture):
     alone = torch.cat([reward_model.score(*([field[i]] for field in triples)) for i in range(len(triples[0]))])
     small = reward_model.score(*triples, batch_tokens=200)
     assert together.shape == (len(triples[0]),) and together.std() > 0
-    assert torch.allclose(together, alone, atol=1e-5) and torch.allclose(together, small, atol=1e-5)
+    error = logit_error(reward_model.model) / 4
+    assert (together - alone).abs().max() < error and (together - small).abs().max() < error < together.std() / 100
 
 
+@pytest.mark.numeric
 def test_a_text_classification_pipeline_gives_the_logits(nano_reward_model, triples):
     """As RewardBench loads a sequence classifier: the pipeline, raw scores, padding, truncation."""
     path = resolve_model("nano", "reward_model")
     pipe = pipeline("text-classification", model=path, tokenizer=path, device="cpu")
     texts = [render(*fields) for fields in zip(*triples, strict=True)]
     found = pipe(texts, batch_size=4, padding=True, truncation=True, max_length=2048, function_to_apply="none")
-    assert torch.allclose(torch.tensor([f["score"] for f in found]), nano_reward_model.logits(*triples), atol=1e-4)
+    off = torch.tensor([f["score"] for f in found]) - nano_reward_model.logits(*triples)
+    assert off.abs().max() < logit_error(nano_reward_model.model)
 
 
+@pytest.mark.numeric
 def test_transformers_alone_gives_the_same_score(nano_reward_model, triples):
     path = resolve_model("nano", "reward_model")
     model = AutoModelForSequenceClassification.from_pretrained(path).eval()
@@ -132,7 +138,8 @@ def test_transformers_alone_gives_the_same_score(nano_reward_model, triples):
     text = render(*(field[0] for field in triples))
     with torch.inference_mode():
         logit = model(**tokenizer(text, return_tensors="pt")).logits[0, 0]
-    assert torch.sigmoid(logit).item() == pytest.approx(nano_reward_model.score(*triples)[0].item(), abs=1e-5)
+    error = logit_error(nano_reward_model.model) / 4
+    assert torch.sigmoid(logit).item() == pytest.approx(nano_reward_model.score(*triples)[0].item(), abs=error)
 
 
 def test_trl_takes_it_for_a_reward_model(nano_reward_model, triples, tmp_path):
@@ -260,4 +267,5 @@ def test_score_stream_keeps_order_and_fields(nano_reward_model, triples):
     assert score_stream(lines, written.append, nano_reward_model) == len(lines)
     records = [json.loads(line) for line in written]
     assert [r["id"] for r in records] == list(range(len(lines)))
-    assert records[3]["score"] == pytest.approx(nano_reward_model.score(*triples)[3].item(), abs=1e-5)
+    error = logit_error(nano_reward_model.model) / 4  # in another batch
+    assert records[3]["score"] == pytest.approx(nano_reward_model.score(*triples)[3].item(), abs=error)

@@ -12,7 +12,7 @@ from cooper_rl.domains.domain import StoredDomain
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.jsonl import records
 from cooper_rl.records import Problem
-from cooper_rl.settings.recipe import local_file
+from cooper_rl.settings.files import local_file
 
 QUESTION_FIELDS = ("question", "problem", "prompt", "Body")
 ANSWER_FIELDS = ("reference_answer", "reference", "final_answer", "answer", "Answer")

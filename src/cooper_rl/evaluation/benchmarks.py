@@ -12,14 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from cooper_rl.domains import find_domain
 from cooper_rl.errors import BackendError, BadInputError, MissingFileError
-from cooper_rl.evaluation.config import EvalConfig
 from cooper_rl.evaluation.samples import interval, majority, paired_test, pass_at_k
 from cooper_rl.generation import Generator, load_generator
 from cooper_rl.jsonl import line_of, records, write_atomically
 from cooper_rl.labelling.collect import collect, tasks_of
-from cooper_rl.labelling.config import AskingConfig, CollectConfig
 from cooper_rl.records import Verdict
+from cooper_rl.settings.asking import AskingConfig
+from cooper_rl.settings.evaluation import EvalConfig
+from cooper_rl.settings.labelling import CollectConfig
 from cooper_rl.verifiers import RuleVerifier
 
 RESULTS = "results.json"
@@ -97,7 +99,7 @@ def scored_samples(
     with path.open(encoding="utf-8") as lines:
         samples = [record for _, record in records(lines, str(path)) if tuple(record["key"]) in wanted]
     samples.sort(key=lambda record: record["key"])
-    with RuleVerifier(config.verifier_of(benchmark), workers=config.verifier_workers) as verifier:
+    with RuleVerifier(verifier_of(config, benchmark), workers=config.verifier_workers) as verifier:
         found = verifier.explain_many([s["reference"] for s in samples], [s["completion"] for s in samples])
     for sample, verification in zip(samples, found, strict=True):
         sample["verdict"], sample["parsed_answer"] = verification.verdict.value, verification.parsed_answer
@@ -185,3 +187,12 @@ def table(found: dict[str, Any]) -> list[list[str]]:
 def percent(metric: dict[str, float]) -> str:
     """`41.2 [38.0, 44.3]`."""
     return f"{100 * metric['mean']:.1f} [{100 * metric['low']:.1f}, {100 * metric['high']:.1f}]"
+
+
+def verifier_of(config: EvalConfig, benchmark: str) -> str:
+    """Who judges this benchmark's completions: the verifier that is set, or the one that fits the data set.
+
+    Raises:
+        BadInputError: there is no such data set.
+    """
+    return config.verifier or find_domain(benchmark).verifier

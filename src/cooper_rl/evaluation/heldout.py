@@ -8,10 +8,10 @@ from typing import Any
 from accelerate import PartialState
 from accelerate.utils import gather_object
 
-from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.generation import Sampling
 from cooper_rl.generation.sample import sample
 from cooper_rl.records import LabelledCompletion, Problem, Verdict
+from cooper_rl.settings.train import TrainerSettings
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.evaluate import evaluate
@@ -31,13 +31,13 @@ class HeldOut:
 
     def __init__(
         self,
-        config: CooperConfig,
+        settings: TrainerSettings,
         problems: Sequence[Problem],
         truth: Truth | None = None,
         triples: Sequence[LabelledCompletion] = (),
         system_prompt: str | None = None,
     ) -> None:
-        self.config = config
+        self.settings = settings
         self.problems = problems
         self.truth = truth
         self.triples = triples
@@ -67,14 +67,14 @@ class HeldOut:
         # a sharded policy generates on all ranks or on none: shares are of one size, the last problem in several
         with ranks.split_between_processes(list(range(len(self.problems))), apply_padding=True) as own:
             problems = [self.problems[i] for i in own]
-        length = self.config.max_completion_length
-        of_training = self.config.per_device_train_batch_size * (self.config.steps_per_generation or 1)
+        length = self.settings.max_completion_length
+        of_training = self.settings.per_device_train_batch_size * (self.settings.steps_per_generation or 1)
         completions = sample(
             policy,
             tokenizer,
             [problem.question for problem in problems],
-            Sampling(length, self.config.heldout_temperature, self.config.heldout_top_p),
-            seed=self.config.seed + ranks.process_index,
+            Sampling(length, self.settings.heldout_temperature, self.settings.heldout_top_p),
+            seed=self.settings.seed + ranks.process_index,
             system_prompt=self.system_prompt,
             batch_size=max(of_training, TOKENS_AT_ONCE // length),
         )

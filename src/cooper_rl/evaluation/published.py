@@ -10,7 +10,7 @@ from cooper_rl.domains.files import local_copy, read_records
 from cooper_rl.domains.hub import from_hub
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.records import LabelledCompletion
-from cooper_rl.settings.recipe import local_file
+from cooper_rl.settings.files import local_file
 from cooper_rl.verifyrm.triples import read_triples
 
 Convert = Callable[[dict[str, Any]], Iterator[LabelledCompletion]]

@@ -14,11 +14,11 @@ from cooper_rl.evaluation.published import load_labelled
 from cooper_rl.generation import Sampling, load_generator
 from cooper_rl.labelling.judge import judge_prompt, read_vote
 from cooper_rl.records import THRESHOLD, LabelledCompletion, Problem, Verdict
-from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.settings.files import resolve_model
 from cooper_rl.synthesis.probes import probe_triples
 from cooper_rl.verifiers import RuleVerifier
-from cooper_rl.verifiers.answers import is_solution
-from cooper_rl.verifiers.forms import form_of
+from cooper_rl.verifiers.math.reader import form_of
+from cooper_rl.verifiers.math.stated import is_solution
 
 Judge = Callable[[Sequence[LabelledCompletion]], Floats]
 WITH_INTERVAL = ("accuracy", "balanced_accuracy", "f1", "auroc")
@@ -147,7 +147,7 @@ def by_group(groups: Sequence[str], scores: dict[str, Floats], correct_B: Bools)
 def answer_type(reference_answer: str) -> str:
     """The form of a reference answer by the rule verifier's reading: number, expression, words, group, ..."""
     form = form_of(reference_answer)
-    return type(form).__name__.lower() if form is not None else "other"
+    return form.kind if form is not None else "other"
 
 
 def as_lines(found: dict[str, Any]) -> list[str]:

@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cooper_rl.errors import BadInputError
 from cooper_rl.generation.generator import Generator
 from cooper_rl.generation.server import OpenAIServer
-
-
-@dataclass(kw_only=True)
-class BackendSettings:
-    """How a back end is asked; the first four are for servers."""
-
-    concurrency: int = 16  # requests at a time
-    timeout_seconds: float = 120.0  # of a request
-    retries: int = 4  # of a request, with longer and longer pauses
-    api_key_env: str = "OPENAI_API_KEY"  # the environment variable that holds the key
-    batch_size: int = 32  # of a model in this process
+from cooper_rl.settings.asking import BackendSettings
 
 
 def load_generator(name: str, settings: BackendSettings | None = None) -> Generator:

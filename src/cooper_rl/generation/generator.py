@@ -35,6 +35,8 @@ class Generation:
 class Generator(ABC):
     """Prompts (chat messages) in, completions out."""
 
+    elsewhere = False  # whether it works outside this process, and so beside it
+
     @abstractmethod
     def stream(
         self, prompts: Sequence[Messages], sampling: Sampling, seeds: Sequence[int] | None = None

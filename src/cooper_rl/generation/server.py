@@ -30,6 +30,8 @@ class OpenAIServer(Generator):
     The key is read from the environment variable `api_key_env` and never logged.
     """
 
+    elsewhere = True
+
     def __init__(
         self,
         base_url: str,

@@ -29,12 +29,12 @@ from cooper_rl.jsonl import (
     written_before,
 )
 from cooper_rl.labelling.collect import asked
-from cooper_rl.labelling.config import AnnotateConfig
 from cooper_rl.labelling.judge import judge_prompt, read_vote
 from cooper_rl.labelling.overlap import Decontamination, near_duplicates
 from cooper_rl.labelling.statistics import statistics
 from cooper_rl.records import Verdict
-from cooper_rl.settings.recipe import local_file, resolve_model
+from cooper_rl.settings.files import local_file, resolve_model
+from cooper_rl.settings.labelling import AnnotateConfig
 from cooper_rl.verifiers import RuleVerifier
 
 CHUNK = 2048

@@ -16,9 +16,9 @@ from cooper_rl.domains import find_domain, load_problems
 from cooper_rl.errors import BackendError, BadInputError
 from cooper_rl.generation import Generation, Generator, Messages, Sampling, conversation, load_generator
 from cooper_rl.jsonl import line_of, written_before
-from cooper_rl.labelling.config import CollectConfig
 from cooper_rl.records import Problem
-from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.settings.files import resolve_model
+from cooper_rl.settings.labelling import CollectConfig
 
 Key = tuple[str, str, int]  # model, problem, number of the sample
 # Not models: the solution that the data set itself has; the reference answer alone, in another writing or made wrong.

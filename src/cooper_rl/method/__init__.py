@@ -1,1 +1,1 @@
-"""Cooper's loop: the reward, the pairs, the reward model's step, and the trainer that joins them to GRPO."""
+"""The method: the paper's two stages and what is ours in it. Any engine calls it; it imports no engine and no torch."""

@@ -14,7 +14,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 from cooper_rl.jsonl import line_of, whole_records, write_atomically
-from cooper_rl.method.pairs import accepts_negative
 from cooper_rl.records import LabelledCompletion, Rollout, Verdict
 
 CAPACITY = 4096  # of each label; of more, a uniform sample is kept
@@ -67,13 +66,13 @@ class Replay:
 
 
 def labelled(rollouts: Sequence[Rollout], noise: float, rng: random.Random) -> Iterator[LabelledCompletion]:
-    """The rollouts that may be taught as right or wrong, as `pairs` has it."""
+    """The rollouts that may be taught as right or wrong, each with the rule's label."""
     others = [rollout for rollout in rollouts if rollout.verdict is not Verdict.CORRECT]
     for rollout in rollouts:
         right = rollout.verdict is Verdict.CORRECT
         if right and others and rng.random() < noise:
             rollout = rng.choice(others)
-        if right or accepts_negative(rollout.verification, "mined"):
+        if right or rollout.verification.surely_wrong:
             yield LabelledCompletion(
                 rollout.question,
                 rollout.reference_answer,

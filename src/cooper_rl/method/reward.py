@@ -1,85 +1,68 @@
-"""Stage 1's reward: a callable that is not an nn.Module, so that TRL hands it every column, the reference too."""
+"""Stage 1: the reward of a completion (paper, section 3.3), from the rule's verdict and the reward model's score."""
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from abc import ABC, abstractmethod
 
-from cooper_rl.engines.trl.config import CooperConfig
-from cooper_rl.records import Rollout, Verdict
-from cooper_rl.verifiers import RuleVerifier
-from cooper_rl.verifyrm import VerifyRM
+from cooper_rl.parts import find
+from cooper_rl.records import Verdict, Verification
 
-
-def reward_of(arm: str, score: float, verdict: Verdict, threshold: float | None = None) -> float:
-    """The reward of one completion.
-
-    rule: 1 where the rule says CORRECT. static and cooper: the reward model's score, or score > threshold.
-    hybrid: 1 where the rule says CORRECT, the reward model asked otherwise (the TinyV recipe).
-    """
-    if arm == "rule" or (arm == "hybrid" and verdict is Verdict.CORRECT):
-        return float(verdict is Verdict.CORRECT)
-    return score if threshold is None else float(score > threshold)
+KNOWN = {
+    "rule": "cooper_rl.method.reward:RuleReward",
+    "score": "cooper_rl.method.reward:ScoreReward",
+    "hybrid": "cooper_rl.method.reward:HybridReward",
+}
 
 
-class CooperReward:
-    """Scores and judges each generation batch, and keeps its rollouts for stage 2.
+class Reward(ABC):
+    """The reward of one completion. A subclass with a name of its own is named in the setting `reward`.
 
-    The rewards of a step come from the reward model before that step's update.
+    Args:
+        threshold: with one, the reward model's score counts as 1 above it and as 0 otherwise.
     """
 
-    __name__ = "cooper"
+    needs_score = True  # whether a reward model has to be there
 
-    def __init__(self, config: CooperConfig, verifier: RuleVerifier, reward_model: VerifyRM | None) -> None:
-        self.config = config
-        self.arm = config.arm  # the alarm may change it to hybrid
-        self.verifier = verifier
-        self.reward_model = reward_model
-        self.rollouts: list[Rollout] = []
-        self.worked_solutions: list[str] = []
-        self.started = self.seconds = 0.0
-        self.rewarded: Callable[[], None] = lambda: None  # called when the rewards of a batch are there
+    def __init__(self, threshold: float | None = None) -> None:
+        self.threshold = threshold
 
-    def __call__(
-        self,
-        prompts: Sequence[Any],
-        completions: Sequence[Any],
-        reference_answer: Sequence[str],
-        question: Sequence[str] | None = None,
-        problem_id: Sequence[str] | None = None,
-        worked_solution: Sequence[str] | None = None,
-        **_: Any,
-    ) -> list[float]:
-        """Rewards of a generation batch in TRL's order: the G completions of a prompt follow one another."""
-        self.started = time.perf_counter()
-        questions = list(question) if question else [text_of(prompt) for prompt in prompts]
-        texts = [text_of(completion) for completion in completions]
-        verifications = self.verifier.explain_many(list(reference_answer), texts)
-        scores = [math.nan] * len(texts)
-        if self.reward_model is not None:
-            scores = self.reward_model.score(questions, list(reference_answer), texts).tolist()
-        self.rollouts = [
-            Rollout(
-                question=questions[i],
-                reference_answer=reference_answer[i],
-                completion=texts[i],
-                score=scores[i],
-                verdict=verifications[i].verdict,
-                reason=verifications[i].reason,
-                reward=reward_of(self.arm, scores[i], verifications[i].verdict, self.config.reward_threshold),
-                group=i // self.config.num_generations,
-                problem_id=problem_id[i] if problem_id else "",
-            )
-            for i in range(len(texts))
-        ]
-        self.worked_solutions = list(worked_solution) if worked_solution else [""] * len(texts)
-        self.seconds = time.perf_counter() - self.started
-        self.rewarded()
-        return [rollout.reward for rollout in self.rollouts]
+    @abstractmethod
+    def of(self, verification: Verification, score: float) -> float:
+        """The reward; `score` is from 0 to 1, nan where there is no reward model."""
+
+    def graded(self, score: float) -> float:
+        """The score itself, or whether it is above the threshold."""
+        return score if self.threshold is None else float(score > self.threshold)
 
 
-def text_of(messages: Any) -> str:
-    """The text of a completion or prompt, plain or conversational (its last message)."""
-    return messages if isinstance(messages, str) else str(messages[-1]["content"])
+class RuleReward(Reward):
+    """1 where the rule says CORRECT."""
+
+    needs_score = False
+
+    def of(self, verification: Verification, score: float) -> float:
+        return float(verification.verdict is Verdict.CORRECT)
+
+
+class ScoreReward(Reward):
+    """The reward model's score."""
+
+    def of(self, verification: Verification, score: float) -> float:
+        return self.graded(score)
+
+
+class HybridReward(Reward):
+    """1 where the rule says CORRECT, the reward model's score elsewhere (the TinyV recipe)."""
+
+    def of(self, verification: Verification, score: float) -> float:
+        return 1.0 if verification.verdict is Verdict.CORRECT else self.graded(score)
+
+
+def make_reward(name: str, threshold: float | None = None) -> Reward:
+    """The reward of this name, import path or entry point (group `cooper_rl.rewards`).
+
+    Raises:
+        BadInputError: there is none.
+    """
+    made: Reward = find("cooper_rl.rewards", name, KNOWN)(threshold)
+    return made

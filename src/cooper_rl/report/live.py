@@ -16,7 +16,7 @@ from cooper_rl.report.runs import Run, read_run
 SCRIPT = Path(__file__).with_name("live.js").read_text()
 SHOWN = 20  # rollouts at a time
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'"
-FIGURES = (
+METRICS = (
     "reward",
     "accuracy/rule",
     "hacking/false_positive_rate",
@@ -101,7 +101,7 @@ def page(folder: Path) -> str:
 
 
 def overview(run: Run) -> str:
-    """State, alarm, last figures and curves."""
+    """State, alarm, last metrics and curves."""
     last = run.metrics[-1] if run.metrics else {}
     total = int(run.config.get("max_steps", -1))
     state = "finished" if (run.path / "finished.json").is_file() else "running or stopped"
@@ -109,8 +109,8 @@ def overview(run: Run) -> str:
     if run.alarm_step is not None:
         action = escape(run.config.get("alarm_action", "log"))
         parts.append(f'<div class="alarm">hacking alarm from step {run.alarm_step} (action: {action})</div>')
-    rows = [["figure", "now", "mean of the last 10", "first"]]
-    for name in FIGURES:
+    rows = [["metric", "now", "mean of the last 10", "first"]]
+    for name in METRICS:
         values = [value for _, value in run.series(name)]
         if values:
             recent = values[-10:]
@@ -131,7 +131,7 @@ def rollouts(run: Run, query: Mapping[str, str]) -> str:
         records = [record for record in records if cell_of(record) == cell]
     offset = int(query["offset"]) if query.get("offset", "").isdigit() else 0
     shown = records[offset : offset + SHOWN]
-    choice = select("kind", {"rollouts": "rollouts", "pairs": "pairs", "rolled_back": "pairs taken back"}, str(kind))
+    choice = select("kind", {"rollouts": "rollouts", "pairs": "pairs", "rolled_back": "rolled-back pairs"}, str(kind))
     choice += select("step", {str(step): f"step {step}" for step in sorted(files, reverse=True)}, str(chosen))
     if kind == "rollouts":
         choice += select("cell", {"all": "all", **CELLS}, cell)

@@ -13,11 +13,11 @@ from cooper_rl.report.curves import ARM_ORDER, colours_of, figure
 from cooper_rl.report.runs import Run
 
 CURVES = (
-    ("reward", "Mean reward", "what the policy is paid"),
+    ("reward", "Mean reward", "mean over the step's rollouts"),
     ("accuracy/rule", "Rule accuracy", "share of rollouts the rule verifier finds correct"),
     ("eval/true_accuracy", "True accuracy", "held-out problems, the generators' own scorers"),
     ("eval/reward_model_accuracy", "Reward model accuracy", "balanced, on frozen held-out triples"),
-    ("hacking/false_positive_rate", "False positives", "share of surely wrong rollouts that the reward model accepts"),
+    ("hacking/false_positive_rate", "False positives", "share of surely wrong rollouts scored above 0.5"),
     ("reward_model/anchor_accuracy", "Guard: anchors", "balanced accuracy at each check of the whole set"),
     ("kl", "KL to the base policy", "per token"),
     ("completions/mean_length", "Completion length", "tokens"),

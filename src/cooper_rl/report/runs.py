@@ -43,7 +43,7 @@ class Run:
 
     @property
     def alarm_step(self) -> int | None:
-        """The first step at which the hacking alarm rang."""
+        """The first step at which the hacking alarm fired."""
         return next((int(row["step"]) for row in self.metrics if row.get("hacking/alarm")), None)
 
     def steps_of(self, kind: str) -> list[Path]:

@@ -18,7 +18,7 @@ def ends(values: Sequence[float]) -> dict[str, float | None]:
 
 
 def summarize_run(run: Run) -> dict[str, Any]:
-    """One run's entry; per-step figures by tenths, held-out ones by their first and last measurement."""
+    """One run's entry; per-step metrics by tenths, held-out ones by their first and last measurement."""
 
     def values(key: str) -> list[float]:
         return [value for _, value in run.series(key)]
@@ -47,7 +47,7 @@ def summarize(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def mean_of(entries: Sequence[dict[str, Any]], *keys: str) -> float | None:
-    """The mean of a nested figure over an arm's seeds, where it is known."""
+    """The mean of a nested metric over an arm's seeds, where it is known."""
     found = []
     for entry in entries:
         value: Any = entry

@@ -85,7 +85,7 @@ def write_report(folders: Sequence[Path], out: Path) -> Path:
 
 
 def alarms(runs: Sequence[Run]) -> Iterator[str]:
-    """A line for each run in which the hacking alarm rang."""
+    """A line for each run in which the hacking alarm fired."""
     for run in runs:
         if run.alarm_step is not None:
             yield f'<div class="alarm">hacking alarm: {escape(run.path.name)}, from step {run.alarm_step}</div>'
@@ -104,7 +104,7 @@ def reward_against_truth(runs: Sequence[Run], arms: Sequence[str]) -> str:
                 points.append((true, fmean(near)))
         paths.append((run.arm, points))
     drawn = trajectories(paths, "true accuracy", "mean reward")
-    return plot("Reward against truth", "one path a run, a ring where it begins", drawn)
+    return plot("Reward against truth", "one path per run; a circle marks its start", drawn)
 
 
 def cells_over_time(run: Run) -> str:
@@ -156,9 +156,9 @@ def rollout_reader(run: Run) -> str:
 
 
 def pair_reader(run: Run) -> str:
-    """Pairs of the first and the last step that has any, and of the last update that was taken back."""
+    """Pairs of the first and the last step that has any, and of the last update that was rolled back."""
     parts = [f"<h3>{escape(run.arm)}, seed {run.seed}</h3>"]
-    for kind, word in (("pairs", "step"), ("rolled_back", "taken back at step")):
+    for kind, word in (("pairs", "step"), ("rolled_back", "rolled back at step")):
         files = [path for path in run.steps_of(kind) if path.stat().st_size]
         for path in dict.fromkeys([*files[:1], *files[-1:]] if kind == "pairs" else files[-1:]):
             shown = "".join(map(pair, whole_records(path)[:SHOWN_PAIRS]))

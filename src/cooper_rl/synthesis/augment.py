@@ -13,7 +13,7 @@ from cooper_rl.synthesis.perturb import perturb
 from cooper_rl.synthesis.probes import PROBES
 from cooper_rl.synthesis.writings import closing, rewritten, rounded, stated
 from cooper_rl.synthesis.wrong_numbers import wrong_answer
-from cooper_rl.verifiers.answers import read
+from cooper_rl.verifiers.math.stated import read
 
 # The kinds of probes that are trained on; the other kinds stay unseen, to be measured.
 CORRUPTIONS = (

@@ -7,7 +7,7 @@ import re
 
 from cooper_rl.synthesis.same_answer import COMPARISON, INTERVAL, LATEX_FRACTION, SIGN, Way, items_of
 from cooper_rl.synthesis.wrong_numbers import moved
-from cooper_rl.verifiers.dress import CLOSE, OPEN
+from cooper_rl.verifiers.math.markup import CLOSE, OPEN
 
 _DIGITS = re.compile(r"(?<![\d.])\d+(?:\.\d+)?")
 _LETTER = re.compile(r"(?P<before>\(?)(?P<letter>[A-J])(?P<after>\)?)")

@@ -9,13 +9,11 @@ from fractions import Fraction
 
 import sympy
 
-from cooper_rl.verifiers import expressions
-from cooper_rl.verifiers.dress import CLOSE, OPEN, split_top
+from cooper_rl.verifiers.math import algebra
+from cooper_rl.verifiers.math.markup import CLOSE, OPEN, split_top
 
 MAX_OPERATIONS, MAX_EXPONENT = 40, 8  # of an expression that is expanded or factored
-Way = Callable[
-    [str, random.Random], str | None
-]  # a bare answer, without markup -> another one; None where it does not apply
+Way = Callable[[str, random.Random], str | None]  # a bare answer -> another one
 _INTEGER = re.compile(r"-?\d+")
 _DECIMAL = re.compile(r"-?\d*\.\d+")
 _FRACTION = re.compile(r"(?P<sign>-?) ?(?:(\d+) ?/ ?(\d+)|\\frac\{(\d+)\}\{(\d+)\})")
@@ -79,7 +77,7 @@ def _angle(bare: str, rng: random.Random) -> str | None:
     found = _UNIT.fullmatch(bare)
     if found and found["angle"]:
         return str(sympy.latex(sympy.pi * sympy.Rational(found["angle"]) / 180))
-    expression = expressions.parsed(bare) if "\\pi" in bare and not re.search(r"[=<>,]", bare) else None
+    expression = algebra.parsed(bare) if "\\pi" in bare and not re.search(r"[=<>,]", bare) else None
     degrees = expression * 180 / sympy.pi if expression is not None else None
     return f"{degrees}°" if degrees is not None and degrees.is_Integer else None
 
@@ -90,7 +88,7 @@ def _computed(bare: str, rng: random.Random) -> str | None:
     words = re.sub(r"\\[A-Za-z]+|sin|cos|tan|exp|log|sqrt", "", value)
     if re.search(rf"[<>!,;{OPEN}]|\\(?:in|pm|begin|cup)", bare) or re.search(r"[A-Za-z]{3}", words):
         return None
-    expression = expressions.parsed(value.strip())
+    expression = algebra.parsed(value.strip())
     if expression is None or expression.is_Rational or expression.count_ops() > MAX_OPERATIONS:
         return None
     if any(power.exp.is_number and abs(power.exp) > MAX_EXPONENT for power in expression.atoms(sympy.Pow)):

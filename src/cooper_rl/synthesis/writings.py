@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from cooper_rl.synthesis.other_answer import OTHER
 from cooper_rl.synthesis.same_answer import MAX_OPERATIONS, SAME, Way
-from cooper_rl.verifiers import expressions
-from cooper_rl.verifiers.dress import CLOSE, OPEN, undress
+from cooper_rl.verifiers.math import algebra
+from cooper_rl.verifiers.math.markup import CLOSE, OPEN, strip_markup
 
 MAX_CHARACTERS = 160
 
@@ -30,11 +30,11 @@ def changed(answer: str, rng: random.Random) -> str | None:
 
 def rounded(answer: str, rng: random.Random) -> str | None:
     """The decimal near a number that is none; None for anything else. As a reference it accepts the exact answer."""
-    bare = undress(answer)
-    expression = expressions.parsed(bare) if 0 < len(bare) <= MAX_CHARACTERS else None
+    bare = strip_markup(answer)
+    expression = algebra.parsed(bare) if 0 < len(bare) <= MAX_CHARACTERS else None
     if expression is None or expression.free_symbols or expression.count_ops() > MAX_OPERATIONS:
         return None
-    value = expressions.value_at(expression, {})
+    value = algebra.value_at(expression, {})
     digits = rng.choice((2, 2, 2, 3, 4))
     if value is None or not value.is_real or not 0.05 < abs(value) < 10_000 or value == round(value, digits):
         return None
@@ -62,7 +62,7 @@ def closing(answer: str, rng: random.Random) -> str:
 
 
 def _written(answer: str, ways: Sequence[Way], rng: random.Random, *, required: bool) -> str | None:
-    bare = undress(answer)
+    bare = strip_markup(answer)
     if not 0 < len(bare) <= MAX_CHARACTERS:
         return None
     found = next((text for way in rng.sample(ways, len(ways)) if (text := way(bare, rng)) is not None), None)

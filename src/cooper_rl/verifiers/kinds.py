@@ -14,12 +14,12 @@ from cooper_rl.records import Verification
 Explain = Callable[[str, str], Verification]
 
 KINDS = {
-    "math": "cooper_rl.verifiers.maths:explain",
-    "math_verify": "cooper_rl.verifiers.maths:explain_plain",
-    "exact": "cooper_rl.verifiers.plain:explain_exact",
-    "gsm8k_strict": "cooper_rl.verifiers.plain:explain_gsm8k_strict",
-    "gsm8k_flexible": "cooper_rl.verifiers.plain:explain_gsm8k_flexible",
-    "choice": "cooper_rl.verifiers.plain:explain_choice",
+    "math": "cooper_rl.verifiers.math.verifier:explain",
+    "math_verify": "cooper_rl.verifiers.math.library:explain",
+    "exact": "cooper_rl.verifiers.text:explain_exact",
+    "gsm8k_strict": "cooper_rl.verifiers.text:explain_gsm8k_strict",
+    "gsm8k_flexible": "cooper_rl.verifiers.text:explain_gsm8k_flexible",
+    "choice": "cooper_rl.verifiers.text:explain_choice",
 }
 TASK = "reasoning_gym:"  # and the name of a task, for its own scorer
 ENTRY_POINT_GROUP = "cooper_rl.verifiers"
@@ -52,7 +52,7 @@ def check_task(task: str) -> None:
 def load(path: str) -> Explain:
     """The function behind an import path."""
     if path.startswith(TASK):
-        from cooper_rl.verifiers.plain import explain_reasoning_gym
+        from cooper_rl.verifiers.text import explain_reasoning_gym
 
         return partial(explain_reasoning_gym, task=path.removeprefix(TASK))
     module, _, name = path.partition(":")

@@ -211,5 +211,5 @@ def _tail(text: str) -> str:
 
 
 def _verification(message: list[Any]) -> Verification:
-    verdict, reason, parsed_reference, parsed_answer = message
-    return Verification(Verdict(verdict), Reason(reason), parsed_reference, parsed_answer)
+    verdict, reason, parsed_reference, parsed_answer, several = message
+    return Verification(Verdict(verdict), Reason(reason), parsed_reference, parsed_answer, bool(several))

@@ -14,10 +14,12 @@ import resource
 import signal
 import struct
 import sys
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers.kinds import Explain, load
+from cooper_rl.verifiers.math.stated import hedged, read
 
 HEADER = struct.Struct("<I")
 
@@ -39,9 +41,15 @@ def receive(stream: BinaryIO) -> Any:
 
 
 def judge(explain: Explain, reference: str, completion: str) -> Verification:
-    """One verification; whatever the libraries beneath raise becomes an ERROR verdict."""
+    """One verification, with whether the completion offers several answers.
+
+    Both are worked out here, within the item's deadline: a model's text can make a pattern slow. Whatever the
+    libraries beneath raise becomes an ERROR verdict.
+    """
     try:
-        return explain(reference, completion)
+        found = explain(reference, completion)
+        several = hedged(read(completion))
+        return replace(found, several_answers=True) if several else found
     except Exception as error:  # the worker's boundary: a library's failure is a verdict, not a crash
         return Verification(Verdict.ERROR, Reason.CRASH, parsed_answer=type(error).__name__)
 
@@ -69,7 +77,8 @@ def main() -> None:
     while (items := receive(requests)) is not None:
         for reference, completion in items:
             found = judge(explain, reference, completion)
-            send(answers, [found.verdict, found.reason, found.parsed_reference, found.parsed_answer])
+            parsed = (found.parsed_reference, found.parsed_answer)
+            send(answers, [found.verdict, found.reason, *parsed, int(found.several_answers)])
 
 
 if __name__ == "__main__":

@@ -14,9 +14,10 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
 from cooper_rl.devices import own_device
-from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.errors import BadInputError
 from cooper_rl.extras import optional
 from cooper_rl.records import Scorable, Triple
+from cooper_rl.settings.files import check_model_folder
 from cooper_rl.verifyrm import scoring, sharding
 from cooper_rl.verifyrm.template import TEMPLATE_VERSION, encode
 
@@ -60,7 +61,7 @@ class VerifyRM:
         """
         if (Path(path) / ADAPTERS).is_dir():
             return cls._from_adapters(Path(path), device, bf16)
-        check_weights(path)
+        check_model_folder(path)
         config = AutoConfig.from_pretrained(path)
         if config.num_labels != 1 or not any("SequenceClassification" in a for a in config.architectures or []):
             raise BadInputError(
@@ -86,7 +87,7 @@ class VerifyRM:
     @classmethod
     def from_backbone(cls, path: str | Path, *, settings: VerifyRMSettings | None = None, seed: int = 0) -> VerifyRM:
         """A new VerifyRM on a causal language model's backbone, with a small seeded score head."""
-        check_weights(path)
+        check_model_folder(path)
         tokenizer = _tokenizer(path)
         model = AutoModelForSequenceClassification.from_pretrained(
             path, num_labels=1, use_safetensors=True, dtype=torch.float32
@@ -241,20 +242,6 @@ def _rows(questions: Sequence[str], references: Sequence[str], completions: Sequ
 def _settings(path: str | Path) -> VerifyRMSettings:
     file = Path(path) / SETTINGS_FILE
     return VerifyRMSettings(**json.loads(file.read_text())) if file.is_file() else VerifyRMSettings()
-
-
-def check_weights(path: str | Path) -> None:
-    """Refuses a local folder that is missing or has pickled weights alone."""
-    folder = Path(path)
-    if not folder.exists():
-        if str(path).startswith(("/", ".")) or str(path).count("/") != 1:
-            raise MissingFileError(f"{path}: no such model folder")
-        return
-    pickles = [*folder.glob("*.bin"), *folder.glob("*.pt"), *folder.glob("*.pth")]
-    if pickles and not any(folder.glob("*.safetensors")):
-        raise BadInputError(
-            f"{pickles[0]}: pickled weights are not loaded; convert them to safetensors (save_pretrained writes it)"
-        )
 
 
 def _tokenizer(path: str | Path) -> Any:

@@ -14,12 +14,12 @@ from transformers.trainer_utils import get_last_checkpoint
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import THRESHOLD, LabelledCompletion
-from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.settings.files import check_model_folder, resolve_model
+from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.synthesis.augment import augmented
-from cooper_rl.verifyrm.config import RewardModelTrainConfig
 from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.losses import bce_loss
-from cooper_rl.verifyrm.model import VerifyRM, VerifyRMSettings, check_weights
+from cooper_rl.verifyrm.model import VerifyRM, VerifyRMSettings
 from cooper_rl.verifyrm.template import render
 from cooper_rl.verifyrm.trainer import RewardModelTrainer
 from cooper_rl.verifyrm.triples import read_triples
@@ -123,7 +123,7 @@ def fitted_temperature(reward_model: VerifyRM, heldout: Sequence[LabelledComplet
 def load(config: RewardModelTrainConfig) -> VerifyRM:
     """An existing VerifyRM to train further, or a new one on a causal model's backbone."""
     path = resolve_model(config.model_name_or_path, "policy")
-    check_weights(path)
+    check_model_folder(path, "model_name_or_path")
     architectures = AutoConfig.from_pretrained(path).architectures or []
     if any("SequenceClassification" in name for name in architectures):
         return VerifyRM.from_pretrained(path, device="cpu")  # the Trainer places it

@@ -26,7 +26,7 @@ from transformers import (
 )
 
 from cooper_rl.records import LabelledCompletion
-from cooper_rl.verifyrm.config import RewardModelTrainConfig
+from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.losses import bce_loss
 from cooper_rl.verifyrm.model import VerifyRM

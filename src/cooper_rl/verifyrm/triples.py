@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.jsonl import REFERENCE_FIELDS, label_of, line_of, open_lines, records, text_field
 from cooper_rl.records import LabelledCompletion, Triple
-from cooper_rl.settings.recipe import local_file
+from cooper_rl.settings.files import local_file
 
 if TYPE_CHECKING:
     from cooper_rl.verifyrm.model import VerifyRM

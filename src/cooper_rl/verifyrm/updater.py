@@ -5,76 +5,91 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import get_scheduler
 
-from cooper_rl.engines.trl.config import CooperConfig
-from cooper_rl.records import ContrastivePair, LabelledCompletion
-from cooper_rl.verifyrm import VerifyRM, sharding
+from cooper_rl.records import ContrastivePair, LabelledCompletion, Scorable
+from cooper_rl.verifyrm import VerifyRM, ranks, sharding
 from cooper_rl.verifyrm.losses import bce_loss, contrastive_loss
 from cooper_rl.verifyrm.trainer import take_up
 
-FIGURES = ("loss", "margin", "pair_accuracy", "label_loss")
+if TYPE_CHECKING:
+    from cooper_rl.settings.method import MethodSettings
+
+METRICS = ("loss", "margin", "pair_accuracy", "label_loss")
 
 
 class RewardModelUpdater:
     """AdamW on float32 master weights: one step a generation batch on L = -log sigmoid(z_pos - z_neg).
 
     Across ranks the gradient is the mean over all ranks' valid pairs, so 2 ranks give what 1 would; every rank takes
-    part in the reduction even if it has no pair. A sharded reward model's parts come with the same figures.
+    part in the reduction even if it has no pair. A sharded reward model ends with the same weights.
+
+    Args:
+        reward_model: on its device already, and sharded if it is to be.
+        num_training_steps: of the learning rate's schedule, in updates of the reward model.
     """
 
-    def __init__(self, reward_model: VerifyRM, config: CooperConfig, accelerator: Any) -> None:
+    def __init__(self, reward_model: VerifyRM, settings: MethodSettings, num_training_steps: int = 1) -> None:
         self.reward_model = reward_model
-        self.config = config
-        self.accelerator = accelerator
+        self.settings = settings
         self.sharded = sharding.is_sharded(reward_model.model)
         self.parameters = [p for p in reward_model.model.parameters() if p.requires_grad]
         assert all(p.dtype == torch.float32 for p in self.parameters), "master weights must be float32"
         self.optimizer = torch.optim.AdamW(
             self.parameters,
-            lr=config.reward_model_learning_rate,
-            betas=(config.reward_model_adam_beta1, config.reward_model_adam_beta2),
-            weight_decay=config.reward_model_weight_decay,
+            lr=settings.reward_model_learning_rate,
+            betas=(settings.reward_model_adam_beta1, settings.reward_model_adam_beta2),
+            weight_decay=settings.reward_model_weight_decay,
         )
-        self.create_scheduler(max(1, config.max_steps))
+        self.create_scheduler(num_training_steps)
 
     def create_scheduler(self, num_training_steps: int) -> None:
         """The learning rate's course over this number of the reward model's own steps."""
         self.scheduler = get_scheduler(
-            self.config.reward_model_lr_scheduler_type,
+            self.settings.reward_model_lr_scheduler_type,
             self.optimizer,
-            num_warmup_steps=self.config.reward_model_warmup_steps,
+            num_warmup_steps=self.settings.reward_model_warmup_steps,
             num_training_steps=num_training_steps,
         )
 
-    def step(self, pairs: Sequence[ContrastivePair], labelled: Sequence[LabelledCompletion] = ()) -> dict[str, float]:
-        """One update; without a valid pair on any rank nothing moves. Returns `reward_model/*` metrics.
+    @property
+    def version(self) -> int:
+        """How many updates the reward model has had."""
+        return int(self.scheduler.last_epoch)
+
+    def score(self, triples: Sequence[Scorable]) -> list[float]:
+        """Probability, from 0 to 1, that each completion is right."""
+        scores: list[float] = self.reward_model.score_records(triples).tolist()
+        return scores
+
+    def update(self, pairs: Sequence[ContrastivePair], labelled: Sequence[LabelledCompletion] = ()) -> dict[str, float]:
+        """One optimiser step; without a valid pair on any rank nothing moves. Returns `reward_model/*` metrics.
 
         The contrastive loss only sees differences of z: the threshold between right and wrong may drift, and an exploit
         that scores 0.9 beside right answers at 0.99 is hardly pushed. The `labelled` triples, rehearsed and replayed,
         and with `label_pairs` the pairs' own labels, add their binary cross-entropy. (Ours, not the paper's.)
         """
-        sizes = torch.tensor([float(len(pairs)), float(len(labelled))], device=self.accelerator.device)
-        pair_count, labelled_count = self.accelerator.reduce(sizes, "sum").tolist()
+        sizes = torch.tensor([float(len(pairs)), float(len(labelled))], device=self.device)
+        pair_count, labelled_count = ranks.summed(sizes).tolist()
         if not pair_count:
             return {}
-        metrics = dict.fromkeys(FIGURES, 0.0)
+        metrics = dict.fromkeys(METRICS, 0.0)
         for some_pairs, some_labelled in self._passes(pairs, labelled):
             loss, figures = self._loss(some_pairs, some_labelled, pair_count, labelled_count)
             if self.sharded:  # its backward pass averages over the ranks
-                loss = loss * self.accelerator.num_processes
+                loss = loss * ranks.size()
             loss.backward()
             metrics = {name: value + figures.get(name, 0.0) for name, value in metrics.items()}
-        if self.accelerator.num_processes > 1 and not self.sharded:
+        if ranks.size() > 1 and not self.sharded:
             for parameter in self.parameters:
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)
-                parameter.grad = self.accelerator.reduce(parameter.grad, "sum")
-        norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.config.reward_model_max_grad_norm)
+                parameter.grad = ranks.summed(parameter.grad)
+        norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.settings.reward_model_max_grad_norm)
         norm = sharding.whole(norm)
         learning_rate = self.scheduler.get_last_lr()[0]
         finite = bool(torch.isfinite(norm))  # the same on every rank: the gradients were added up
@@ -82,19 +97,24 @@ class RewardModelUpdater:
             self.optimizer.step()
         self.scheduler.step()
         self.optimizer.zero_grad(set_to_none=True)
-        shares = torch.tensor(list(metrics.values()), device=self.accelerator.device)
-        logged = dict(zip(FIGURES, self.accelerator.reduce(shares, "sum").tolist(), strict=True))
+        shares = torch.tensor(list(metrics.values()), device=self.device)
+        logged = dict(zip(METRICS, ranks.summed(shares).tolist(), strict=True))
         logged |= {"skipped": float(not finite), "grad_norm": norm.item(), "learning_rate": learning_rate}
         return {f"reward_model/{name}": value for name, value in logged.items()}
+
+    @property
+    def device(self) -> torch.device:
+        """Where the reward model is."""
+        return self.parameters[0].device
 
     def _passes(
         self, pairs: Sequence[ContrastivePair], labelled: Sequence[LabelledCompletion]
     ) -> Iterator[tuple[Sequence[ContrastivePair], Sequence[LabelledCompletion]]]:
         """This rank's part of the step in shares that go through the reward model together; gradients add up."""
-        size = self.config.reward_model_pairs_per_pass
+        size = self.settings.reward_model_pairs_per_pass
         count = max(-(-len(pairs) // size), -(-len(labelled) // (2 * size))) if size else int(bool(pairs or labelled))
         if self.sharded:  # all ranks make as many
-            count = sharding.most(count, self.accelerator.device)
+            count = sharding.most(count, self.device)
         for index in range(count):
             some = slice(index * len(pairs) // count, (index + 1) * len(pairs) // count)
             others = slice(index * len(labelled) // count, (index + 1) * len(labelled) // count)
@@ -128,12 +148,12 @@ class RewardModelUpdater:
             metrics = {name: value * weight for name, value in figures.items()}
         labels = [float(t.correct) for t in labelled]
         with_label_B = labelled_B
-        if self.config.label_pairs:
+        if self.settings.label_pairs:
             labels = [1.0] * len(pairs) + [0.0] * len(pairs) + labels
             with_label_B = logits
         if labels:
             bce, figures = bce_loss(with_label_B, torch.tensor(labels, device=logits.device))
-            weight = len(labels) / (labelled_count + (2 * pair_count if self.config.label_pairs else 0))
+            weight = len(labels) / (labelled_count + (2 * pair_count if self.settings.label_pairs else 0))
             loss = loss + bce * weight
             metrics["label_loss"] = figures["loss"] * weight
         return loss, metrics
@@ -162,7 +182,7 @@ class RewardModelUpdater:
 
     def save(self, folder: Path) -> None:
         """The reward model with the optimiser's and the scheduler's state in `folder`; all ranks must call it."""
-        main = self.accelerator.is_main_process
+        main = ranks.rank() == 0
         weights = sharding.gathered(self.reward_model.model.state_dict(), keep=main) if self.sharded else None
         state = sharding.gathered(self._optimizer_tensors(), keep=main)
         if not main:

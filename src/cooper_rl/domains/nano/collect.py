@@ -27,7 +27,7 @@ from cooper_rl.generation import Sampling
 from cooper_rl.generation.sample import sample
 from cooper_rl.jsonl import line_of, open_lines, write_atomically
 from cooper_rl.records import Problem, Verdict
-from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.settings.files import resolve_model
 from cooper_rl.verifiers import RuleVerifier
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cache
 
 from cooper_rl.domains.nano.world import HEDGE
-from cooper_rl.verifiers.numbers import ONES, TENS
+from cooper_rl.verifiers.math.numerals import ONES, TENS
 
 _WORD_OF = {value: word for word, value in (ONES | TENS).items()}
 

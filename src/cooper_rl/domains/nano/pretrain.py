@@ -22,7 +22,7 @@ from cooper_rl.domains.nano.card import model_card
 from cooper_rl.domains.nano.optimize import batches, cosine, optimize
 from cooper_rl.domains.nano.tokens import TEMPLATE_TAGS, encode, train_tokenizer
 from cooper_rl.domains.nano.worlds import WORLDS
-from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.settings.files import resolve_model
 
 logger = logging.getLogger(__name__)
 

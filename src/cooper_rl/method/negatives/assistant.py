@@ -1,17 +1,14 @@
-"""The assistant of stage 2: a language model that rewrites a right solution into a wrong one of like form."""
+"""The paper's negatives: a language model rewrites a right solution into a wrong one of like form (section 3.3)."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
-from cooper_rl.generation import Generator, OpenAIServer, Sampling
-from cooper_rl.generation.in_process import TransformersGenerator
-
-if TYPE_CHECKING:
-    from cooper_rl.engines.trl.trainer import CooperTrainer
+from cooper_rl.generation import Generator, Sampling
+from cooper_rl.method.negatives.source import NegativeSource, Slot
+from cooper_rl.records import Batch
 
 INSTRUCTION = """Below are a problem and a correct solution. Write the solution again with one mistake in it, so that \
 it ends in a different, wrong final answer. Keep its wording, format and length. Do not say that it is wrong. \
@@ -22,69 +19,62 @@ Problem:
 
 Correct solution:
 {solution}"""
-FAILED_STEPS = 2  # in a row without one rewrite, before a server is left alone
-PAUSE_STEPS = 10  # for which it is left alone; then one step tries it again
-
-Request = tuple[str, str]  # question, right solution
+FAILED_STEPS = 2  # in a row without one rewrite, after which a server is not asked for a while
+PAUSE_STEPS = 10  # for which it is not asked; then one step tries it again
 
 
-class Assistant:
-    """Wrong rewrites from any `Generator`; None where it failed, so that a step can go on.
+class Assistant(NegativeSource):
+    """Wrong rewrites from any `Generator`. Where it fails the slot stays open, and the step goes on.
 
-    A server is asked as soon as the rewards are there (`begin`) and works while the policy is trained; one that gives
-    nothing for `FAILED_STEPS` steps is left alone for `PAUSE_STEPS`.
+    A generator that works elsewhere (a server) is asked as soon as the batch is scored and writes while the policy is
+    trained. One that gives nothing for `FAILED_STEPS` steps is not asked for `PAUSE_STEPS`.
+
+    Args:
+        generator: the assistant; in the paper the policy's own base model.
+        max_new_tokens: of a rewrite.
+        seed: of its sampling.
     """
 
     def __init__(self, generator: Generator, max_new_tokens: int, seed: int) -> None:
         self.generator = generator
         self.max_new_tokens = max_new_tokens
         self.seed = seed
-        self.begun: tuple[list[Request], Future[list[str | None]]] | None = None
-        self.thread = ThreadPoolExecutor(1) if isinstance(generator, OpenAIServer) else None
+        self.thread = ThreadPoolExecutor(1) if generator.elsewhere else None
+        self.begun: tuple[list[Slot], Future[list[str | None]]] | None = None
         self.asked = self.failed = 0
         self.wait_seconds = 0.0
         self.failed_steps = self.pause = 0
 
-    @classmethod
-    def of(cls, trainer: CooperTrainer, generator: Generator | None) -> Assistant:
-        """The given generator, or the policy's base model: GRPO's reference policy in process."""
-        if generator is None:
-            base = trainer.ref_model
-            if base is None:
-                generator = TransformersGenerator.from_pretrained(trainer.model.config._name_or_path)
-            else:
-                generator = TransformersGenerator(trainer.accelerator.unwrap_model(base), trainer.processing_class)
-        return cls(generator, trainer.args.max_completion_length, trainer.args.seed)
-
-    def begin(self, requests: Sequence[Request]) -> None:
+    def begin(self, slots: Sequence[Slot]) -> None:
         """Asks a server for the first rewrites of a step, in the background."""
-        if self.thread and not self.pause and requests:
-            self.begun = (list(requests), self.thread.submit(self._ask, list(requests), 0))
+        if self.thread and not self.pause and slots:
+            self.begun = (list(slots), self.thread.submit(self._ask, list(slots), 0))
 
-    def __call__(self, requests: Sequence[Request], attempt: int) -> list[str | None]:
-        """One rewrite for each request; another attempt draws anew."""
+    def propose(self, slots: Sequence[Slot], batch: Batch, attempt: int) -> list[str | None]:
+        """One rewrite for each slot; another attempt draws anew."""
         started = time.perf_counter()
-        if self.pause:
-            texts: list[str | None] = [None] * len(requests)
-        elif attempt == 0 and self.begun and self.begun[0] == list(requests):
-            texts = self.begun[1].result()
-        else:
-            texts = self._ask(requests, attempt)
-        self.begun = None
-        self.asked += len(texts)
-        self.failed += sum(text is None for text in texts)
+        begun, self.begun = self.begun, None
+        texts: dict[Slot, str | None] = {}
+        if not self.pause:
+            if begun and attempt == 0:
+                texts = dict(zip(begun[0], begun[1].result(), strict=True))
+            rest = [slot for slot in slots if slot not in texts]
+            texts |= zip(rest, self._ask(rest, attempt) if rest else [], strict=True)
+        found = [texts.get(slot) for slot in slots]
+        self.asked += len(found)
+        self.failed += sum(text is None for text in found)
         self.wait_seconds += time.perf_counter() - started
-        return texts
+        return found
 
-    def _ask(self, requests: Sequence[Request], attempt: int) -> list[str | None]:
+    def _ask(self, slots: Sequence[Slot], attempt: int) -> list[str | None]:
         prompts = [
-            [{"role": "user", "content": INSTRUCTION.format(question=question, solution=solution)}]
-            for question, solution in requests
+            [{"role": "user", "content": INSTRUCTION.format(question=slot.question, solution=slot.positive)}]
+            for slot in slots
         ]
         return self.generator.generate_or_none(prompts, Sampling(self.max_new_tokens, 1.0), self.seed + attempt)
 
     def end_step(self) -> dict[str, float]:
-        """Metrics of the step, and the decision whether a server is left alone for a while."""
+        """Metrics of the step, and the decision whether a server is not asked for a while."""
         metrics = {
             "pairs/assistant_failure_rate": self.failed / max(1, self.asked),
             "pairs/assistant_paused": float(self.pause > 0),

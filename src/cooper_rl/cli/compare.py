@@ -1,0 +1,207 @@
+"""`cooper compare`: the arms on the same problems, each run a process of its own, then a table and a report."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from cooper_rl.console import print_rows
+from cooper_rl.errors import CooperError
+from cooper_rl.jsonl import whole_records, write_atomically
+from cooper_rl.report.runs import read_run
+from cooper_rl.report.summary import summarize, table
+from cooper_rl.report.write import write_report
+
+TRAIN_COMMAND = (sys.executable, "-m", "cooper_rl.cli", "train")
+POLL_SECONDS = 0.5
+
+
+@dataclass
+class Job:
+    """One arm or variant with one seed."""
+
+    arm: str
+    seed: int
+    folder: Path
+    variant: bool = False
+    process: subprocess.Popen[bytes] | None = None
+    task: Any = None
+    shown: int = -1
+
+    @property
+    def name(self) -> str:
+        return f"{self.arm} seed {self.seed}"
+
+    def finished(self) -> bool:
+        """Whether the run came to its end."""
+        return (self.folder / "finished.json").is_file()
+
+    def failed(self) -> bool:
+        """Whether its process ended with an error."""
+        return self.process is not None and self.process.poll() not in (None, 0)
+
+
+def compare(
+    config: Path,
+    overrides: Mapping[str, object],
+    *,
+    arms: Sequence[str],
+    seeds: Sequence[int],
+    output_dir: Path,
+    variants: Sequence[str] = (),
+    jobs: int | None = None,
+    as_json: bool = False,
+    train_command: Sequence[str] = TRAIN_COMMAND,
+) -> dict[str, Any]:
+    """Runs what is not finished yet, `jobs` at a time; returns the summary it writes.
+
+    A recipe with `variants` is compared by these instead of by arms.
+
+    A finished run is used again, one that was cut off goes on. A failed one leaves the others alone.
+
+    Raises:
+        CooperError: a run failed; its log's last lines are in the message.
+    """
+    names = variants or arms
+    todo = [Job(name, seed, output_dir / f"{name}-seed{seed}", bool(variants)) for seed in seeds for name in names]
+    jobs = jobs or min(len(todo), (os.cpu_count() or 1) + 1)
+    console = Console(stderr=True)
+    with ExitStack() as stack:
+        progress = None
+        if console.is_terminal:
+            progress = stack.enter_context(
+                Progress(
+                    TextColumn("{task.description:<16}"),
+                    BarColumn(),
+                    TextColumn("{task.completed}/{task.total} {task.fields[note]}"),
+                    TimeElapsedColumn(),
+                    console=console,
+                )
+            )
+        _run_all(todo, jobs, config, overrides, train_command, progress, console)
+    return _conclude(todo, output_dir, as_json)
+
+
+def _run_all(
+    todo: Sequence[Job],
+    jobs: int,
+    config: Path,
+    overrides: Mapping[str, object],
+    train_command: Sequence[str],
+    progress: Progress | None,
+    console: Console,
+) -> None:
+    waiting = [job for job in todo if not job.finished()]
+    running: list[Job] = []
+    for job in todo:
+        if progress:
+            job.task = progress.add_task(job.name, total=None, note="finished before" if job.finished() else "waiting")
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                running.append(_start(waiting.pop(0), config, overrides, train_command, jobs))
+            time.sleep(POLL_SECONDS)
+            for job in running:
+                _show(job, progress, console)
+            running = [job for job in running if job.process and job.process.poll() is None]
+    finally:
+        for job in running:
+            if job.process and job.process.poll() is None:
+                os.killpg(job.process.pid, signal.SIGTERM)
+        for job in running:
+            if job.process:
+                job.process.wait()
+
+
+def _start(job: Job, config: Path, overrides: Mapping[str, object], train_command: Sequence[str], jobs: int) -> Job:
+    job.folder.mkdir(parents=True, exist_ok=True)
+    command = [*train_command, "--config", str(config)]
+    command += [
+        "--variant" if job.variant else "--arm",
+        job.arm,
+        "--seed",
+        str(job.seed),
+        "--output_dir",
+        str(job.folder),
+    ]
+    for key, value in overrides.items():
+        command += [f"--{key}={yaml.safe_dump(value, default_flow_style=True).removesuffix('...' + chr(10)).strip()}"]
+    if (job.folder / "config.yaml").is_file():
+        command.append("--resume")
+    threads = str(max(1, (os.cpu_count() or 1) // jobs))
+    with (job.folder / "train.log").open("ab") as log:
+        job.process = subprocess.Popen(
+            command,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            env={**os.environ, "OMP_NUM_THREADS": threads},
+        )
+    return job
+
+
+def _show(job: Job, progress: Progress | None, console: Console) -> None:
+    """The bar's new state, or a line for each tenth of the way where there is no terminal."""
+    rows = whole_records(job.folder / "metrics.jsonl")
+    config = job.folder / "config.yaml"
+    if not rows or not config.is_file():
+        return
+    total = int((yaml.safe_load(config.read_text()) or {}).get("max_steps", -1))
+    last = rows[-1]
+    true = next((row["eval/true_accuracy"] for row in reversed(rows) if row.get("eval/true_accuracy")), None)
+    note = f"reward {last.get('reward') or 0:.2f}" + (f", true accuracy {true:.2f}" if true is not None else "")
+    if progress:
+        progress.update(job.task, total=total if total > 0 else None, completed=last["step"], note=note)
+    elif total > 0 and last["step"] * 10 // total > job.shown:
+        job.shown = last["step"] * 10 // total
+        console.print(f"{job.name}: step {last['step']}/{total}, {note}", highlight=False)
+
+
+def _conclude(todo: Sequence[Job], output_dir: Path, as_json: bool) -> dict[str, Any]:
+    failed = [job for job in todo if job.failed()]
+    done = [read_run(job.folder) for job in todo if job.finished()]
+    summary = summarize(done)
+    if done:
+        write_atomically(output_dir / "summary.json", json.dumps(summary, indent=2) + "\n")
+        report = write_report([run.path for run in done], output_dir / "report.html")
+        if as_json:
+            print_json(summary)
+        else:
+            print_table(summary, report)
+    if failed:
+        tail = " | ".join(_log_tail(failed[0].folder / "train.log"))
+        raise CooperError(f"{', '.join(job.name for job in failed)} failed; {failed[0].folder}/train.log ends: {tail}")
+    return summary
+
+
+def print_json(summary: dict[str, Any]) -> None:
+    """The summary on stdout for programs."""
+    sys.stdout.write(json.dumps(summary) + "\n")
+
+
+def print_table(summary: dict[str, Any], report: Path) -> None:
+    """The summary on stdout for people."""
+    print_rows(table(summary))
+    base = summary["base"]["true_accuracy"]
+    console = Console(width=None if sys.stdout.isatty() else 200)
+    console.print(f"base policy: true accuracy {base:.3f}" if base is not None else "base policy: not measured")
+    console.print(f"report: {report}", highlight=False, soft_wrap=True)
+
+
+def _log_tail(path: Path) -> list[str]:
+    lines = path.read_text(errors="replace").splitlines() if path.is_file() else []
+    return [line.strip() for line in lines if line.strip()][-3:]

@@ -1,0 +1,68 @@
+"""The `cooper` command and the table of its commands.
+
+It is quick to answer, since each command imports what it needs only when it runs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from cooper_rl.cli import evaluating, judging, labelling, training, watching
+from cooper_rl.cli.options import WITH_OVERRIDES, RecipeCommand
+from cooper_rl.errors import BadInputError, CooperError
+from cooper_rl.ranks import RankExit
+
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+app = typer.Typer(
+    help="Train a reasoning policy and its reference-based reward model together.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("train", cls=RecipeCommand, context_settings=WITH_OVERRIDES)(training.train)
+app.command("compare", context_settings=WITH_OVERRIDES)(training.compare)
+app.command("verify")(judging.verify)
+app.command("score")(judging.score)
+app.command("collect", cls=RecipeCommand, context_settings=WITH_OVERRIDES)(labelling.collect)
+app.command("annotate", cls=RecipeCommand, context_settings=WITH_OVERRIDES)(labelling.annotate)
+app.command("train-rm", cls=RecipeCommand, context_settings=WITH_OVERRIDES)(labelling.train_rm)
+app.command("eval-rm")(evaluating.eval_rm)
+app.command("eval", cls=RecipeCommand, context_settings=WITH_OVERRIDES)(evaluating.evaluate)
+app.command("report")(watching.report)
+app.command("monitor")(watching.monitor)
+app.command("doctor", context_settings=WITH_OVERRIDES)(training.doctor)
+
+
+@app.callback(invoke_without_command=True)
+def root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    """Train a reasoning policy and its reference-based reward model together."""
+    if version:
+        from importlib.metadata import version as installed
+
+        typer.echo(f"cooper {installed('cooper-rl')}")
+        raise typer.Exit()
+
+
+def main() -> None:
+    """Entry point: errors become one line on stderr and an exit code (2 bad input, 1 failed)."""
+    ending = RankExit()
+    try:
+        app()
+    except SystemExit as end:
+        code = int(end.code or 0)
+    except BrokenPipeError:
+        code = 0
+    except (CooperError, OSError) as error:  # OSError: a full disk, a folder that cannot be written to
+        code = 2 if isinstance(error, BadInputError) else 1
+        typer.echo(f"cooper: {'error' if code == 2 else 'failed'}: {error}", err=True)
+    except KeyboardInterrupt:
+        code = 130
+    ending.leave(code)
+    sys.exit(code)

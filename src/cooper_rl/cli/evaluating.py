@@ -1,0 +1,66 @@
+"""The commands that measure a model: eval a policy, eval-rm a reward model."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cooper_rl.cli.options import Bf16, Config, Json, Resume
+
+
+def evaluate(context: typer.Context, config: Config = None, resume: Resume = False, json_: Json = False) -> None:
+    """Evaluate a model on benchmarks: avg@k, pass@k, majority@k with intervals; samples are kept.
+
+    Example: cooper eval --model HuggingFaceTB/SmolLM2-135M-Instruct --benchmarks gsm8k,svamp --size 200
+    --output runs/eval
+    """
+    import json
+
+    from cooper_rl.console import print_rows, progress_line
+    from cooper_rl.evaluation.benchmarks import evaluate_model, table
+    from cooper_rl.settings.evaluation import EvalConfig
+    from cooper_rl.settings.recipe import load_recipe
+
+    settings = EvalConfig(**load_recipe(config, context.args, command="eval"))
+    with progress_line("eval") as progress:
+        found = evaluate_model(settings, resume=resume, progress=progress)
+    if json_:
+        for row in found["benchmarks"].values():
+            del row["by_problem"]
+        typer.echo(json.dumps(found))
+    else:
+        print_rows(table(found))
+
+
+def eval_rm(
+    files: Annotated[
+        list[str],
+        typer.Argument(help="JSONL of labelled triples (.gz too), verifybench, verifybench_hard or hardverify_math."),
+    ],
+    model: Annotated[str | None, typer.Option(help="A VerifyRM: folder, hub id or nano.")] = None,
+    verifier: Annotated[str, typer.Option(help="The rule to compare with.")] = "math",
+    judge: Annotated[str | None, typer.Option(help="An LLM to compare with, as in collect.")] = None,
+    size: Annotated[int | None, typer.Option(min=1, help="Records of each file, drawn at random.")] = None,
+    seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 0,
+    probes: Annotated[bool, typer.Option(help="Also the probes of known hacks.")] = True,
+    bf16: Bf16 = False,
+    json_: Json = False,
+) -> None:
+    """Measure a VerifyRM on labelled triples and on probes, beside the rule and the always-wrong guess.
+
+    Example: cooper eval-rm --model nano labelled.jsonl
+    """
+    import json
+
+    from cooper_rl.evaluation.published import check_labelled
+    from cooper_rl.evaluation.reward_model import EvalSettings, as_lines, evaluate_files
+    from cooper_rl.settings.files import check_model_folder, resolve_model
+
+    if model:
+        check_model_folder(resolve_model(model, "reward_model"), "--model")
+    for file in files:
+        check_labelled(file)
+    settings = EvalSettings(model=model, verifier=verifier, judge=judge, size=size, seed=seed, probes=probes, bf16=bf16)
+    found = evaluate_files(files, settings)
+    typer.echo(json.dumps(found) if json_ else "\n".join(as_lines(found)))

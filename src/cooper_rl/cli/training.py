@@ -1,0 +1,121 @@
+"""The commands around a training run: train, compare, doctor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cooper_rl.cli.options import Config, Json
+from cooper_rl.errors import BadInputError
+
+ENGINES = {"trl": "cooper_rl.engines.trl.run", "plain": "cooper_rl.engines.plain"}  # each has a `run_training`
+Engine = Annotated[str, typer.Option(help="What trains the policy: trl, or plain (a short loop in torch alone).")]
+
+
+def train(
+    context: typer.Context,
+    config: Config = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the last complete checkpoint.")] = False,
+    engine: Engine = "trl",
+) -> None:
+    """One run into a run folder.
+
+    Example: cooper train --config recipes/quickstart.yaml --arm cooper --max_steps 12 --output_dir runs/try
+    """
+    from importlib import import_module
+
+    from cooper_rl.settings.recipe import load_recipe
+
+    check_engine(engine)
+    recipe = load_recipe(config, context.args)
+    check_before_training(recipe, resume=resume)
+    import_module(ENGINES[engine]).run_training(recipe, resume=resume)
+
+
+def compare(
+    context: typer.Context,
+    config: Config = None,
+    arms: Annotated[str, typer.Option(help="Comma-separated: rule, static, cooper, hybrid.")] = "rule,static,cooper",
+    seeds: Annotated[str, typer.Option(help="Comma-separated seeds.")] = "0",
+    output_dir: Annotated[Path, typer.Option("--output_dir", help="Folder of the run folders.")] = Path("runs/compare"),
+    jobs: Annotated[int | None, typer.Option(help="Runs at once; by default as many as fit the cores.")] = None,
+    engine: Engine = "trl",
+    json_: Json = False,
+) -> None:
+    """The arms, or a recipe's variants, on the same problems: run folders, a table, summary.json and report.html.
+
+    Example: cooper compare --config recipes/quickstart.yaml --arms rule,static,cooper --seeds 0,1,2 --output_dir runs/c
+    """
+    from cooper_rl.cli.compare import TRAIN_COMMAND
+    from cooper_rl.cli.compare import compare as run_compare
+    from cooper_rl.settings.recipe import load_recipe, parse_overrides, variants_of
+
+    check_engine(engine)
+    chosen_arms = [arm.strip() for arm in arms.split(",") if arm.strip()]
+    try:
+        chosen_seeds = [int(seed) for seed in seeds.split(",")]
+    except ValueError as error:
+        raise BadInputError(f"--seeds {seeds}: give whole numbers separated by commas") from error
+    if not chosen_arms:
+        raise BadInputError("--arms: give at least one arm")
+    if config is None:
+        raise BadInputError("--config is missing: name a recipe")
+    variants = list(variants_of(config))
+    for name in variants or chosen_arms:
+        chosen = [f"--{'variant' if variants else 'arm'}", name]
+        recipe = {**load_recipe(config, [*context.args, *chosen]), "output_dir": "unused-by-this-check"}
+        check_before_training(recipe)
+    run_compare(
+        config,
+        parse_overrides(context.args),
+        arms=chosen_arms,
+        seeds=chosen_seeds,
+        output_dir=output_dir,
+        variants=variants,
+        jobs=jobs,
+        as_json=json_,
+        train_command=(*TRAIN_COMMAND, "--engine", engine),
+    )
+
+
+def doctor(context: typer.Context, config: Config = None, json_: Json = False) -> None:
+    """What this machine has: versions, devices, data, and what will not work and why. With --config: the memory that a
+    run of the recipe needs on each device, by part, and whether it fits.
+
+    Example: cooper doctor --config recipes/quickstart.yaml
+    """
+    from cooper_rl.doctor.findings import print_findings
+    from cooper_rl.settings.recipe import load_recipe
+    from cooper_rl.settings.train import TrainSettings
+
+    settings = TrainSettings.from_recipe(load_recipe(config, context.args)) if config else None
+    raise typer.Exit(print_findings(settings, as_json=json_))
+
+
+def check_engine(name: str) -> None:
+    """Refuses an engine that there is not.
+
+    Raises:
+        BadInputError: it is unknown, or not there yet.
+    """
+    if name == "verl":
+        raise BadInputError("--engine verl: not yet; choose trl or plain")
+    if name not in ENGINES:
+        raise BadInputError(f"--engine {name}: choose trl or plain")
+
+
+def check_before_training(recipe: dict[str, Any], *, resume: bool = False) -> None:
+    """All that can be found wrong without a model, before the imports that take ten seconds."""
+    from cooper_rl.domains import check_problems
+    from cooper_rl.method.build import check_parts
+    from cooper_rl.settings.checks import check_train_settings
+    from cooper_rl.settings.train import TrainSettings
+
+    settings = TrainSettings.from_recipe(recipe)
+    check_parts(settings)
+    check_train_settings(settings, resume=resume)
+    check_problems(settings.dataset_name, settings.dataset_split)
+    if settings.heldout_dataset_name:
+        check_problems(settings.heldout_dataset_name, settings.heldout_dataset_split)

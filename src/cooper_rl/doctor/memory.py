@@ -1,0 +1,184 @@
+"""What a training run will need of a device's memory, by part; `cooper doctor --config R` shows it.
+
+Counted from the models' configurations without loading their weights. Per device for data parallel runs: sharding the
+policy or the reward model divides its weights, gradients and optimiser by the number of ranks.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cooper_rl.errors import BadInputError, CooperError
+from cooper_rl.settings.files import resolve_model
+from cooper_rl.settings.train import TrainSettings
+
+FLOAT = 4  # bytes; master weights, gradients and Adam's moments are float32
+KEPT_PER_LAYER = 20  # values of the hidden size that a layer keeps for its backward pass, a token (gated MLP included)
+LOGITS_COPIES = 3  # logits, their log-softmax and its gradient
+PROMPT_TOKENS = 256  # of a prompt, where its data cannot be read here
+SAMPLE = 256  # problems whose prompts are counted
+GIB = 2**30
+MAIN_MEMORY = "main memory"
+WARMED_UP = 0.2 * GIB  # thread pools, kernels and the C library's arenas after the first passes; fits the same runs
+KEPT_ON_CPU = 0.5  # the C library keeps a part of freed memory; fits the runs in docs/results.md
+PASSING = ("policy activations", "key-value cache", "reward model activations")  # one after another
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What of a model's configuration decides about memory."""
+
+    parameters: int
+    layers: int
+    hidden: int
+    vocabulary: int
+    kv_width: int  # key-value heads x head size
+
+
+def shape_of(path: str) -> Shape:
+    """Sizes of a causal language model from its configuration.
+
+    Raises:
+        BadInputError: there is none to be read.
+    """
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    try:
+        config = AutoConfig.from_pretrained(path)
+    except (OSError, ValueError) as error:
+        raise BadInputError(f"{path}: no model configuration to be read: {str(error).splitlines()[0]}") from error
+    config = getattr(config, "text_config", None) or config
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config)
+    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+    head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    count = sum(p.numel() for p in {id(p): p for p in model.parameters()}.values())
+    return Shape(count, config.num_hidden_layers, config.hidden_size, config.vocab_size, heads * head)
+
+
+def estimate(settings: TrainSettings, *, runtime_bytes: int | None = None) -> dict[str, float]:
+    """GiB by part, for one device; see `total` for what of it is there at the same time.
+
+    Args:
+        runtime_bytes: what the libraries need besides models; measured in this process by default.
+    """
+    policy = shape_of(resolve_model(settings.model_name_or_path, "policy"))
+    tokens = prompt_tokens(settings) + settings.max_completion_length
+    parts = {
+        "libraries": float(runtime_bytes if runtime_bytes is not None else library_bytes()),
+        **_of_policy(settings, policy, tokens),
+    }
+    if settings.needs_reward_model and settings.reward_model_name_or_path:
+        reward = shape_of(resolve_model(settings.reward_model_name_or_path, "reward_model"))
+        parts["reward model weights"] = FLOAT * reward.parameters
+        if settings.cotrain:
+            parts |= _of_cotraining(settings, reward, tokens)
+            assistant = settings.assistant_model  # without one the reference policy is it, where there is one
+            in_process = settings.asks_assistant and not settings.assistant_base_url
+            if in_process and (assistant or not parts["reference policy"]):
+                shape = shape_of(resolve_model(assistant, "policy")) if assistant else policy
+                parts["assistant weights"] = FLOAT * shape.parameters
+    return {name: value / GIB for name, value in parts.items()}
+
+
+def _of_policy(settings: TrainSettings, policy: Shape, tokens: int) -> dict[str, float]:
+    """Bytes of the policy and the reference policy. `tokens`: of a prompt with its completion."""
+    batch, trained = settings.per_device_train_batch_size, _trained(policy, settings.lora_rank)
+    activation = _activation_bytes(settings)
+    kept = 2 if settings.gradient_checkpointing else KEPT_PER_LAYER
+    return {
+        "policy weights": FLOAT * policy.parameters,
+        "policy gradients and optimiser": 3 * FLOAT * trained,
+        "reference policy": FLOAT * policy.parameters if settings.beta and trained == policy.parameters else 0,
+        "policy activations": batch
+        * (
+            tokens * policy.layers * policy.hidden * kept * activation
+            + LOGITS_COPIES * settings.max_completion_length * policy.vocabulary * FLOAT
+        ),
+        "key-value cache": batch
+        * settings.generation_batches
+        * tokens
+        * policy.layers
+        * 2
+        * policy.kv_width
+        * activation,
+    }
+
+
+def _of_cotraining(settings: TrainSettings, reward: Shape, tokens: int) -> dict[str, float]:
+    """Bytes that training the reward model needs beside its weights. `tokens`: of a prompt with its completion."""
+    own = _trained(reward, settings.reward_model_lora_rank)
+    batch = settings.per_device_train_batch_size * settings.generation_batches
+    pairs = max(1, batch // settings.num_generations) * settings.pairs_per_prompt
+    at_once = min(pairs, settings.reward_model_pairs_per_pass or pairs)
+    labelled = settings.rehearsal_per_step + settings.replay_per_step
+    sequences = 2 * at_once + labelled * at_once // pairs
+    own_tokens = sequences * tokens // 2  # prefixes are shared, completions seldom of full length
+    activations = own_tokens * reward.layers * reward.hidden * KEPT_PER_LAYER * _activation_bytes(settings)
+    parts = {
+        "reward model gradients and optimiser": float(3 * FLOAT * own),
+        "reward model activations": float(activations),
+    }
+    if settings.anchor_triples and settings.guard_steps:
+        parts["guard's copy (in main memory)"] = 3 * FLOAT * own
+    return parts
+
+
+def _activation_bytes(settings: TrainSettings) -> int:
+    return 2 if settings.bf16 else FLOAT
+
+
+def prompt_tokens(settings: TrainSettings) -> int:
+    """The longest prompt of a sample of the recipe's problems, in tokens of its policy."""
+    from transformers import AutoTokenizer
+
+    from cooper_rl.domains import load_problems
+    from cooper_rl.generation import conversation
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(resolve_model(settings.model_name_or_path, "policy"))
+        problems = load_problems(settings.dataset_name, split=settings.dataset_split, size=SAMPLE)
+    except (OSError, CooperError):
+        return PROMPT_TOKENS
+    texts = [
+        tokenizer.apply_chat_template(
+            conversation(p.question, settings.system_prompt), add_generation_prompt=True, tokenize=False
+        )
+        for p in problems
+    ]
+    return max(len(ids) for ids in tokenizer(texts)["input_ids"])
+
+
+def total(parts: Mapping[str, float], kept: float = 0.0) -> float:
+    """The peak: what stays, and the largest of the parts that come one after another.
+
+    Args:
+        kept: share of the other passing parts that is not given back; `KEPT_ON_CPU` for a process without accelerator.
+    """
+    passing = sorted(size for name, size in parts.items() if name in PASSING)
+    return sum(parts.values()) - (1 - kept) * sum(passing[:-1])
+
+
+def _trained(shape: Shape, lora_rank: int) -> int:
+    """How many parameters an optimiser holds; adapters: rank x (in + out) of a layer's seven matrices, roughly."""
+    return 14 * shape.layers * shape.hidden * lora_rank if lora_rank else shape.parameters
+
+
+def library_bytes() -> int:
+    """What this process holds once the libraries of training are imported, and what they set up when they are used."""
+    import cooper_rl.engines.trl.run  # noqa: F401
+
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") + int(WARMED_UP)
+
+
+def available() -> tuple[str, float]:
+    """The device that a run here would use, and its memory in GiB."""
+    import torch
+
+    if torch.cuda.is_available():
+        return torch.cuda.get_device_name(0), torch.cuda.get_device_properties(0).total_memory / GIB
+    return MAIN_MEMORY, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / GIB

@@ -1,0 +1,61 @@
+"""GRPO's two equations as pure functions (paper, section 3.3; DeepSeekMath, arXiv 2402.03300, equations 3 and 4).
+
+Shapes: B completions, P prompts, G completions of a prompt (B = P * G), T tokens.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def advantages(rewards_B: Tensor, group_size: int) -> Tensor:
+    """A_i = (r_i - mean of the group) / (std of the group + 1e-4), shape (B,).
+
+    Raises:
+        ValueError: the rewards are not whole groups.
+    """
+    if rewards_B.dim() != 1 or len(rewards_B) % group_size:
+        raise ValueError(f"advantages needs (B,) with B a multiple of {group_size}, got {tuple(rewards_B.shape)}")
+    rewards_P_G = rewards_B.view(-1, group_size)
+    centred_P_G = rewards_P_G - rewards_P_G.mean(1, keepdim=True)
+    return (centred_P_G / (rewards_P_G.std(1, keepdim=True) + 1e-4)).flatten()
+
+
+def grpo_loss(
+    logprobs_B_T: Tensor,
+    old_logprobs_B_T: Tensor,
+    ref_logprobs_B_T: Tensor,
+    mask_B_T: Tensor,
+    advantages_B: Tensor,
+    *,
+    beta: float,
+    epsilon_low: float,
+    epsilon_high: float,
+) -> tuple[Tensor, dict[str, float]]:
+    """-min(rho A, clip(rho, 1 - e, 1 + e) A) + beta (exp(d) - d - 1), mean over tokens, then over completions.
+
+    rho = exp(log pi - log pi_old) and d = log pi_ref - log pi; the last term is the k3 estimate of the KL divergence.
+
+    Args:
+        logprobs_B_T: of the policy, with gradient; old and ref: of the policy that sampled and of the reference.
+        mask_B_T: 1 where a token is of a completion.
+
+    Returns:
+        The loss, a scalar, and `loss` and `kl` (mean over tokens).
+
+    Raises:
+        ValueError: the shapes are not (B, T), and (B,) for the advantages.
+    """
+    shapes = {tuple(t.shape) for t in (logprobs_B_T, old_logprobs_B_T, ref_logprobs_B_T, mask_B_T)}
+    if len(shapes) != 1 or advantages_B.shape != logprobs_B_T.shape[:1]:
+        raise ValueError(f"grpo_loss needs (B, T) four times and (B,), got {sorted(shapes)}, {advantages_B.shape}")
+    ratio_B_T = torch.exp(logprobs_B_T - old_logprobs_B_T)
+    clipped_B_T = ratio_B_T.clamp(1 - epsilon_low, 1 + epsilon_high)
+    gain_B_T = torch.minimum(ratio_B_T * advantages_B[:, None], clipped_B_T * advantages_B[:, None])
+    difference_B_T = ref_logprobs_B_T - logprobs_B_T
+    kl_B_T = torch.exp(difference_B_T) - difference_B_T - 1
+    tokens_B = mask_B_T.sum(1).clamp(min=1)
+    loss = (((beta * kl_B_T - gain_B_T) * mask_B_T).sum(1) / tokens_B).mean()
+    kl = (kl_B_T * mask_B_T).sum() / mask_B_T.sum().clamp(min=1)
+    return loss, {"loss": loss.item(), "kl": kl.item()}

@@ -1,0 +1,142 @@
+"""The parts of a run as its recipe names them, the same for every engine: models, data and measurements."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from cooper_rl.domains import load_problems, truth_of
+from cooper_rl.engines.trl.config import CooperConfig
+from cooper_rl.errors import BadInputError
+from cooper_rl.evaluation.heldout import HeldOut
+from cooper_rl.generation import Generator, OpenAIServer
+from cooper_rl.generation.in_process import TransformersGenerator
+from cooper_rl.records import LabelledCompletion, Problem
+from cooper_rl.settings.files import EMBEDDED, resolve_model
+from cooper_rl.settings.train import TrainRecipe, TrainSettings
+from cooper_rl.verifyrm import VerifyRM
+from cooper_rl.verifyrm.triples import read_triples
+
+PACKAGES = ("torch", "transformers", "trl", "accelerate", "datasets", "math-verify", "reasoning-gym", "cooper-rl")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What an engine is given beside its settings."""
+
+    policy: str  # folder or hub id
+    problems: Sequence[Problem]
+    reward_model: VerifyRM | None
+    rehearsal: Sequence[LabelledCompletion]
+    anchors: Sequence[LabelledCompletion]
+    assistant: Generator | None  # none: the policy's base model, or nobody
+    heldout: HeldOut | None
+
+
+def settings_of(recipe: Mapping[str, Any]) -> tuple[TrainRecipe, CooperConfig]:
+    """A recipe's models and data, and its settings of trainer and method.
+
+    Raises:
+        BadInputError: a setting that has no meaning.
+    """
+    settings = TrainSettings.from_recipe(recipe)
+    try:
+        return settings, CooperConfig(**settings.trainer_settings())
+    except BadInputError:
+        raise
+    except (ValueError, TypeError) as error:
+        raise BadInputError(f"settings: {' '.join(str(error).split())}") from error
+
+
+def load_parts(named: TrainRecipe, config: CooperConfig) -> Parts:
+    """Loads what a run needs, and nothing that it does not."""
+    problems = load_problems(
+        named.dataset_name, split=named.dataset_split, size=named.dataset_size, seed=named.dataset_seed
+    )
+    reward_model = None
+    if config.needs_reward_model:
+        assert named.reward_model_name_or_path
+        reward_model = VerifyRM.from_pretrained(resolve_model(named.reward_model_name_or_path, "reward_model"))
+        if named.reward_model_lora_rank and config.cotrain:
+            reward_model.add_adapters(named.reward_model_lora_rank, named.reward_model_lora_alpha)
+    rehearsal, anchors = [], []
+    if named.rehearsal_triples and config.cotrain:
+        rehearsal = read_triples(resolve_triples(named.rehearsal_triples, "train"))
+    if named.anchor_triples and config.cotrain:
+        anchors = read_triples(resolve_triples(named.anchor_triples, "anchors"))[: named.anchor_triples_size]
+    policy = resolve_model(named.model_name_or_path, "policy")
+    assistant, heldout = load_assistant(named, config), load_heldout(named, config)
+    return Parts(policy, problems, reward_model, rehearsal, anchors, assistant, heldout)
+
+
+def load_assistant(named: TrainRecipe, config: CooperConfig) -> Generator | None:
+    """A server, or a model of its own in this process; None where the policy's base model rewrites, or nobody does."""
+    if not config.asks_assistant:
+        return None
+    if named.assistant_base_url:
+        return OpenAIServer(
+            named.assistant_base_url,
+            named.assistant_model or "default",
+            concurrency=named.assistant_concurrency,
+            timeout_seconds=named.assistant_timeout_seconds,
+            batch_seconds=named.assistant_batch_seconds,
+        )
+    if named.assistant_model:
+        return TransformersGenerator.from_pretrained(resolve_model(named.assistant_model, "policy"))
+    return None
+
+
+def load_heldout(named: TrainRecipe, config: CooperConfig) -> HeldOut | None:
+    """What the recipe names for measuring, or None."""
+    if not named.heldout_dataset_name and not named.heldout_triples:
+        return None
+    problems, triples = [], []
+    if named.heldout_dataset_name:
+        problems = load_problems(
+            named.heldout_dataset_name,
+            split=named.heldout_dataset_split,
+            size=named.heldout_dataset_size,
+            seed=named.dataset_seed,
+        )
+    if named.heldout_triples and config.needs_reward_model:
+        path = resolve_triples(named.heldout_triples, "heldout")
+        triples = read_triples(path)[: named.heldout_triples_size]
+    truth = truth_of(named.heldout_dataset_name or "")
+    return HeldOut(config, problems, truth, triples, named.system_prompt)
+
+
+def resolve_triples(name: str, part: str) -> str:
+    """A name of `EMBEDDED` is a file that the package ships (part: heldout, anchors or train); any other is itself."""
+    return str(EMBEDDED[name]["reward_model"] / f"{part}.jsonl.gz") if name in EMBEDDED else name
+
+
+def resolved(recipe: Mapping[str, Any], config: CooperConfig) -> dict[str, Any]:
+    """What config.yaml holds: the recipe with what was left to defaults that decide about the run."""
+    chosen = {name: getattr(config, name) for name in ("seed", "max_steps", "arm", "reward", "cotrain")}
+    return {**recipe, **chosen}
+
+
+def environment(seed: int) -> dict[str, Any]:
+    """What environment.json holds: versions, commit and hardware."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+    ).stdout.strip()
+    return {
+        "versions": {name: version(name) for name in PACKAGES},
+        "python": platform.python_version(),
+        "commit": commit or None,
+        "platform": platform.platform(),
+        "processor": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "devices": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())],
+        "seed": seed,
+    }

@@ -1,0 +1,55 @@
+"""Stage 1 for TRL: a reward callable that is not an nn.Module, so that TRL hands it every column, the reference too."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from cooper_rl.records import Batch, Sample
+
+if TYPE_CHECKING:
+    from cooper_rl.engines.trl.trainer import CooperTrainer
+
+
+class CooperReward:
+    """Hands each generation batch to the method and keeps what it made of it for stage 2."""
+
+    __name__ = "cooper"
+
+    def __init__(self) -> None:
+        self.trainer: CooperTrainer | None = None
+        self.batch: Batch | None = None  # scored, and not learned from yet
+        self.started = 0.0
+
+    def __call__(
+        self,
+        prompts: Sequence[Any],
+        completions: Sequence[Any],
+        reference_answer: Sequence[str],
+        question: Sequence[str] | None = None,
+        problem_id: Sequence[str] | None = None,
+        worked_solution: Sequence[str] | None = None,
+        **_: Any,
+    ) -> list[float]:
+        """Rewards of a generation batch in TRL's order: the G completions of a prompt follow one another."""
+        assert self.trainer
+        self.started = time.perf_counter()
+        nothing = [""] * len(prompts)
+        columns = zip(
+            question or [text_of(prompt) for prompt in prompts],
+            reference_answer,
+            [text_of(completion) for completion in completions],
+            problem_id or nothing,
+            worked_solution or nothing,
+            strict=True,
+        )
+        batch = self.trainer.cooper.score([Sample(*row) for row in columns], self.trainer.state.global_step + 1)
+        if self.trainer.model.training:  # an evaluation is scored, and nothing is learned from it
+            self.batch = batch
+        return list(batch.rewards)
+
+
+def text_of(messages: Any) -> str:
+    """The text of a completion or prompt, plain or conversational (its last message)."""
+    return messages if isinstance(messages, str) else str(messages[-1]["content"])

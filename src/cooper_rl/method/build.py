@@ -1,0 +1,106 @@
+"""Puts the method together from its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from cooper_rl.method.alarm import HackingAlarm
+from cooper_rl.method.audit import Audit
+from cooper_rl.method.guard import Guard
+from cooper_rl.method.journal import Journal
+from cooper_rl.method.labelled import Labelled
+from cooper_rl.method.loop import Cooper
+from cooper_rl.method.monitor import Monitor
+from cooper_rl.method.negatives import NegativeSource, find_source
+from cooper_rl.method.pairs import Pairs
+from cooper_rl.method.reward import make_reward
+from cooper_rl.method.reward_model import RewardModel
+from cooper_rl.method.world import Alone, World
+from cooper_rl.parts import find
+from cooper_rl.records import LabelledCompletion
+from cooper_rl.verifiers import RuleVerifier
+
+if TYPE_CHECKING:
+    from cooper_rl.settings.method import MethodSettings
+
+MONITORS = {
+    "audit": "cooper_rl.method.audit:Audit",
+    "alarm": "cooper_rl.method.alarm:HackingAlarm",
+    "guard": "cooper_rl.method.guard:Guard",
+}
+
+
+def make_cooper(
+    settings: MethodSettings,
+    verifier: RuleVerifier,
+    reward_model: RewardModel | None,
+    *,
+    assistant: Callable[[], NegativeSource] | None = None,
+    rehearsal: Sequence[LabelledCompletion] = (),
+    anchors: Sequence[LabelledCompletion] = (),
+    world: World | None = None,
+    journal: Journal | None = None,
+) -> Cooper:
+    """The method as the settings describe it.
+
+    Args:
+        assistant: makes the source of that name; called only where the settings ask for one.
+        rehearsal: labelled triples of the reward model's own training, for `rehearsal_per_step`.
+        anchors: labelled triples that nothing is trained on; with them the reward model's updates are guarded.
+
+    Raises:
+        BadInputError: a part has a name that is not known.
+    """
+    world = world or Alone()
+    journal = journal or Journal(settings.output_dir, writes=world.rank == 0)
+    sources = {
+        name: assistant() if name == "assistant" and assistant else find_source(name)()
+        for name in source_names(settings)
+    }
+    return Cooper(
+        settings,
+        verifier,
+        reward_model,
+        Pairs(settings, verifier, sources, world),
+        Labelled(settings, rehearsal if settings.cotrain else (), world),
+        make_monitors(settings, reward_model, anchors, world),
+        world,
+        journal,
+    )
+
+
+def source_names(settings: MethodSettings) -> list[str]:
+    """The negative sources that a run needs, each once."""
+    if not settings.cotrain:
+        return []
+    names = [name for name, weight in settings.negative_sources.items() if weight > 0]
+    if settings.negative_fallback != "none":
+        names.append(settings.negative_fallback)
+    return list(dict.fromkeys(names))
+
+
+def check_parts(settings: MethodSettings) -> None:
+    """Looks up every part that the settings name, before anything heavy is loaded.
+
+    Raises:
+        BadInputError: a part has a name that is not known, or a reward needs a model and there is none.
+    """
+    make_reward(settings.reward)
+    for name in source_names(settings):
+        find_source(name)
+    for name in settings.monitors:
+        find("cooper_rl.monitors", name, MONITORS)
+
+
+def make_monitors(
+    settings: MethodSettings, reward_model: RewardModel | None, anchors: Sequence[LabelledCompletion], world: World
+) -> list[Monitor]:
+    """The audit, the alarm, the user's own, and last the guard, which decides what is kept."""
+    monitors: list[Monitor] = [Audit(settings.rule_misses_per_hit)]
+    if reward_model is not None:
+        monitors.append(HackingAlarm(settings.alarm_action))
+    monitors += [find("cooper_rl.monitors", name, MONITORS)() for name in settings.monitors]
+    if reward_model is not None and settings.cotrain and anchors and settings.guard_steps:
+        monitors.append(Guard(settings, reward_model, anchors, world))
+    return monitors

@@ -1,0 +1,59 @@
+"""Checkpoints that are whole: which one a run resumes from, whatever a kill or a disk did to the last one."""
+
+from __future__ import annotations
+
+import json
+import logging
+import zlib
+from pathlib import Path
+
+from cooper_rl.jsonl import write_atomically
+
+logger = logging.getLogger(__name__)
+COMPLETE = "complete.json"  # a checkpoint folder without it was cut off by a kill
+
+
+def complete_checkpoint(folder: Path, step: int) -> None:
+    """Marks a checkpoint as written to its end, with the size and checksum of each of its files."""
+    files = {str(path.relative_to(folder)): _fingerprint(path) for path in _files(folder)}
+    write_atomically(folder / COMPLETE, json.dumps({"step": step, "files": files}) + "\n")
+
+
+def last_checkpoint(output_dir: str | Path) -> Path | None:
+    """The newest checkpoint that was written to its end and is still what was written; a warning names others."""
+    found = sorted(Path(output_dir).glob("checkpoint-*"), key=lambda path: -int(path.name.split("-")[1]))
+    for folder in found:
+        damage = _damage(folder)
+        if not damage:
+            return folder
+        logger.warning("%s is left out: %s", folder, damage)
+    return None
+
+
+def _damage(folder: Path) -> str:
+    """What is wrong with a checkpoint, or nothing."""
+    try:
+        files = json.loads((folder / COMPLETE).read_text())["files"]
+    except FileNotFoundError:
+        return "it was not written to its end"
+    except (json.JSONDecodeError, KeyError, TypeError):
+        return f"{COMPLETE} cannot be read"
+    for name, fingerprint in files.items():
+        if not (folder / name).is_file():
+            return f"{name} is missing"
+        if _fingerprint(folder / name) != fingerprint:
+            return f"{name} is not what was written"
+    return ""
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name != COMPLETE)
+
+
+def _fingerprint(path: Path) -> list[int]:
+    """Size in bytes and CRC-32."""
+    checksum = 0
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            checksum = zlib.crc32(block, checksum)
+    return [path.stat().st_size, checksum]

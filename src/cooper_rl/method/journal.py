@@ -1,0 +1,95 @@
+"""The files of a run, written so that a kill loses at most the step in progress."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cooper_rl.jsonl import line_of, whole_records, write_atomically
+from cooper_rl.records import Report, Rollout
+
+METRICS = "metrics.jsonl"
+
+
+class Journal:
+    """The one writer of a run folder. Every rank has one; the first rank's writes.
+
+    Args:
+        folder: the run folder.
+        writes: whether this rank is the one that writes.
+    """
+
+    def __init__(self, folder: str | Path, writes: bool = True) -> None:
+        self.folder = Path(folder)
+        self.writes = writes
+
+    def write(self, report: Report) -> None:
+        """The rollouts of a step, its pairs, and those that were rolled back, each in a file of the step."""
+        if not self.writes:
+            return
+        if report.batch:
+            self._records("rollouts", report.step, [_row(rollout) for rollout in report.batch.rollouts])
+        if report.pairs or "pairs/count" in report.metrics:
+            self._records("pairs", report.step, [asdict(pair) for pair in report.pairs])
+        if report.rolled_back:
+            self._records("rolled_back", report.step, [asdict(pair) for pair in report.rolled_back])
+
+    def log(self, step: int, metrics: Mapping[str, Any]) -> None:
+        """One line of metrics.jsonl."""
+        if not self.writes:
+            return
+        path = self.folder / METRICS
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(line_of({"step": step, **{key: finite(value) for key, value in metrics.items()}}))
+
+    def _records(self, kind: str, step: int, rows: Sequence[dict[str, Any]]) -> None:
+        lines = (line_of({"step": step, **{key: finite(value) for key, value in row.items()}}) for row in rows)
+        write_atomically(self.folder / kind / f"step_{step:06d}.jsonl", "".join(lines))
+
+    def begin(self, settings: Mapping[str, Any], environment: Mapping[str, Any], after_step: int) -> None:
+        """Writes config.yaml and environment.json, and drops what the run wrote after this step (-1: all)."""
+        if not self.writes:
+            return
+        rewind(self.folder, after_step)
+        write_atomically(self.folder / "config.yaml", yaml.safe_dump(dict(settings), sort_keys=True))
+        write_atomically(self.folder / "environment.json", json.dumps(dict(environment), indent=2) + "\n")
+
+    def finish(self, step: int, seconds: float) -> None:
+        """Marks the run as finished."""
+        if self.writes:
+            write_atomically(self.folder / "finished.json", json.dumps({"step": step, "seconds": seconds}) + "\n")
+
+
+def finite(value: Any) -> Any:
+    """NaN and infinities as null: JSON has none."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _row(rollout: Rollout) -> dict[str, Any]:
+    """A rollout as it is written: what the method alone needs is left out."""
+    return {key: value for key, value in asdict(rollout).items() if key not in ("worked_solution", "several_answers")}
+
+
+def read_metrics(output_dir: str | Path) -> list[dict[str, Any]]:
+    """The lines of metrics.jsonl; one that a kill cut off is left out."""
+    return whole_records(Path(output_dir) / METRICS)
+
+
+def rewind(output_dir: str | Path, step: int) -> None:
+    """Drops what a run wrote after `step`: metrics lines (a half-written last one too) and step files."""
+    folder = Path(output_dir)
+    metrics = folder / METRICS
+    if metrics.is_file():
+        kept = [row for row in read_metrics(folder) if row["step"] <= step]
+        write_atomically(metrics, "".join(map(line_of, kept)))
+    for kind in ("rollouts", "pairs", "rolled_back"):
+        for path in (folder / kind).glob("step_*.jsonl"):
+            if int(path.stem.split("_")[1]) > step:
+                path.unlink()

@@ -1,0 +1,146 @@
+"""Cooper's joint step (paper, section 3.3): GRPO trains the policy, and its rollouts train the reward model.
+
+An engine samples completions and takes the policy's step between `score` and `learn`.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cooper_rl.jsonl import write_atomically
+from cooper_rl.method.journal import Journal
+from cooper_rl.method.labelled import Labelled
+from cooper_rl.method.monitor import Monitor
+from cooper_rl.method.pairs import PairResult, Pairs
+from cooper_rl.method.reward import make_reward
+from cooper_rl.method.reward_model import RewardModel
+from cooper_rl.method.skips import Skips
+from cooper_rl.method.world import World
+from cooper_rl.records import Batch, Report, Rollout, Sample
+from cooper_rl.verifiers import RuleVerifier
+
+if TYPE_CHECKING:
+    from cooper_rl.settings.method import MethodSettings
+
+STATE = "monitors.json"  # of a checkpoint: what the monitors keep
+REWARD_MODEL = "reward_model"  # its folder there
+
+
+class Cooper:
+    """The method, called by an engine on every rank: `score`, `learn`, `save`, `load`. `build.make_cooper` makes one.
+
+    Args:
+        reward_model: none where the reward is the rule's alone and nothing is co-trained.
+        pairs, labelled: what the reward model is trained on.
+        monitors: run after each update, in this order.
+    """
+
+    def __init__(
+        self,
+        settings: MethodSettings,
+        verifier: RuleVerifier,
+        reward_model: RewardModel | None,
+        pairs: Pairs,
+        labelled: Labelled,
+        monitors: Sequence[Monitor],
+        world: World,
+        journal: Journal,
+    ) -> None:
+        self.settings, self.verifier, self.reward_model = settings, verifier, reward_model
+        self.pairs, self.labelled, self.monitors = pairs, labelled, monitors
+        self.world, self.journal = world, journal
+        self.skips = Skips(settings.max_skipped_steps)
+        self._choose_reward()
+
+    def begin(self) -> None:
+        """Before the first step of a new run; a resumed one calls `load`."""
+        for monitor in self.monitors:
+            monitor.begin()
+
+    def score(self, samples: Sequence[Sample], step: int) -> Batch:
+        """Stage 1: rewards by the verifier and by the reward model as it is before this step's update.
+
+        Args:
+            samples: this rank's; over all ranks, the G samples of a prompt follow one another.
+        """
+        started = time.perf_counter()
+        verified = self.verifier.explain_many([s.reference_answer for s in samples], [s.completion for s in samples])
+        scores = self.reward_model.score(samples) if self.reward_model else [float("nan")] * len(samples)
+        rewards = tuple(self.reward.of(verdict, score) for verdict, score in zip(verified, scores, strict=True))
+        own = [Rollout.of(*parts) for parts in zip(samples, verified, scores, rewards, strict=True)]
+        seconds = time.perf_counter() - started
+        size = self.settings.num_generations
+        rollouts = tuple(replace(r, group=i // size) for i, r in enumerate(self.world.gather(own)))
+        version = self.reward_model.version if self.reward_model else 0
+        batch = Batch(step, rollouts, rewards, version, seconds)
+        if self.settings.cotrain:
+            self.pairs.prepare(batch)
+        return batch
+
+    def learn(self, batch: Batch, *, saving: bool = False) -> Report:
+        """Stage 2, after the policy's step: the reward model learns from the batch, and the monitors look at it.
+
+        Args:
+            saving: a checkpoint follows.
+        """
+        report = Report(batch.step, batch)
+        if self.settings.cotrain:
+            report = self._update(report, batch)
+        for monitor in self.monitors:
+            report = monitor.after(report, whole=saving)
+        self._choose_reward()
+        self.journal.write(report)
+        self.skips.count("reward model", report.metrics.get("reward_model/skipped", 0.0) > 0)
+        return report
+
+    def _update(self, report: Report, batch: Batch) -> Report:
+        assert self.reward_model
+        started = time.perf_counter()
+        own = self.pairs.build(batch)
+        paired = time.perf_counter()
+        metrics = self.reward_model.update(own.pairs, self.labelled.draw(batch))
+        times = {
+            "time/pairs_seconds": paired - started,
+            "time/reward_model_seconds": time.perf_counter() - paired,
+        }
+        result = PairResult.together(self.world.gather([own]))
+        return report.having({**metrics, **result.metrics(), **self.pairs.end_step(), **times}, pairs=result.pairs)
+
+    def before_save(self, step: int) -> Report:
+        """Called instead of `learn` where a checkpoint follows a step without a fresh batch."""
+        report = Report(step)
+        for monitor in self.monitors:
+            report = monitor.before_save(report)
+        self.journal.write(report)
+        return report
+
+    def _choose_reward(self) -> None:
+        wanted = [monitor.reward for monitor in self.monitors if monitor.reward]
+        self.reward = make_reward((wanted or [self.settings.reward])[0], self.settings.reward_threshold)
+
+    def save(self, folder: Path) -> None:
+        """Everything that `load` needs, into a checkpoint; every rank calls it."""
+        if self.settings.cotrain and self.reward_model:
+            self.reward_model.save(folder / REWARD_MODEL)
+        if self.world.rank == 0:
+            self.labelled.save(folder / REWARD_MODEL)
+            states = {monitor.name: monitor.state() for monitor in self.monitors}
+            write_atomically(folder / STATE, json.dumps(states) + "\n")
+
+    def load(self, folder: Path) -> None:
+        """Takes on what `save` wrote; a monitor that the run did not have until now begins."""
+        if self.settings.cotrain and self.reward_model:
+            self.reward_model.load(folder / REWARD_MODEL)
+            self.labelled.load(folder / REWARD_MODEL)
+        states = json.loads((folder / STATE).read_text()) if (folder / STATE).is_file() else {}
+        for monitor in self.monitors:
+            if states.get(monitor.name):
+                monitor.load_state(states[monitor.name])
+            else:
+                monitor.begin()
+        self._choose_reward()

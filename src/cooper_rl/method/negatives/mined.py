@@ -1,0 +1,24 @@
+"""Mined exploits: the policy's own wrong completions that the reward model scores highest. (Ours, not the paper's.)"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cooper_rl.method.negatives.source import NegativeSource, Slot
+from cooper_rl.records import Batch, Rollout
+
+
+class Mined(NegativeSource):
+    """What the policy does to fool the reward model becomes a negative, within the step."""
+
+    judged = True
+
+    def propose(self, slots: Sequence[Slot], batch: Batch, attempt: int) -> list[str | None]:
+        exploits: dict[int, Iterator[str]] = {}  # by prompt, whose slots share them
+        return [next(exploits.setdefault(slot.group[0].group, mined(slot.group)), None) for slot in slots]
+
+
+def mined(group: Sequence[Rollout]) -> Iterator[str]:
+    """The group's surely wrong completions, the highest score first, no text twice."""
+    ranked = sorted(group, key=lambda rollout: -rollout.score)
+    return iter({rollout.completion: None for rollout in ranked if rollout.verification.surely_wrong})

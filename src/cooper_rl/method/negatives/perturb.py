@@ -1,0 +1,16 @@
+"""Negatives without a language model: the positive with a number changed and carried on. (Ours, not the paper's.)"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cooper_rl.method.negatives.source import NegativeSource, Slot
+from cooper_rl.records import Batch
+from cooper_rl.synthesis.perturb import perturb
+
+
+class Perturb(NegativeSource):
+    """Changes a number in the reasoning and works the rest out anew."""
+
+    def propose(self, slots: Sequence[Slot], batch: Batch, attempt: int) -> list[str | None]:
+        return [perturb(slot.positive, slot.rng) for slot in slots]

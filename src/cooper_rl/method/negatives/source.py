@@ -1,0 +1,85 @@
+"""The contract of a negative source, and how one is found."""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cooper_rl.parts import find
+from cooper_rl.records import Batch, ContrastivePair, Rollout, Verdict, Verification
+
+KNOWN = {
+    "mined": "cooper_rl.method.negatives.mined:Mined",
+    "assistant": "cooper_rl.method.negatives.assistant:Assistant",
+    "perturb": "cooper_rl.method.negatives.perturb:Perturb",
+    "shuffle": "cooper_rl.method.negatives.shuffle:Shuffle",
+}
+GROUP = "cooper_rl.negative_sources"
+
+
+@dataclass(eq=False)
+class Slot:
+    """A pair to be: a prompt's rollouts with its positive drawn, and where the negative is to come from."""
+
+    group: Sequence[Rollout]
+    positive: str
+    positive_source: str
+    negative_source: str
+    rng: random.Random  # the prompt's own, seeded by run, step and prompt
+
+    @property
+    def question(self) -> str:
+        return self.group[0].question
+
+    @property
+    def reference_answer(self) -> str:
+        return self.group[0].reference_answer
+
+    def pair(self, negative: str) -> ContrastivePair:
+        """The pair with this negative."""
+        return ContrastivePair(
+            self.question,
+            self.reference_answer,
+            self.positive,
+            negative,
+            self.negative_source,
+            self.positive_source,
+            self.group[0].problem_id,
+        )
+
+
+class NegativeSource(ABC):
+    """Proposes wrong completions. The rule verifier judges each one before it becomes a negative.
+
+    A subclass is made without arguments, once a run. A user's own is named in `negative_sources`, as `module:Class` or
+    as an entry point of the group `cooper_rl.negative_sources`.
+    """
+
+    judged = False  # its texts are rollouts: the verdict that each has is enough, and each is proposed once
+
+    def begin(self, slots: Sequence[Slot]) -> None:
+        """Told this rank's slots as soon as the batch is scored; a slow source can start to work on them."""
+
+    @abstractmethod
+    def propose(self, slots: Sequence[Slot], batch: Batch, attempt: int) -> list[str | None]:
+        """A completion for each slot, None where there is none. `attempt` counts from 0, for slots still open."""
+
+    def accepts(self, verification: Verification) -> bool:
+        """Whether a proposal with this verification is wrong enough: shown to differ from the reference answer."""
+        return verification.verdict is Verdict.INCORRECT
+
+    def end_step(self) -> dict[str, float]:
+        """Metrics of the step that ends."""
+        return {}
+
+
+def find_source(name: str) -> type[NegativeSource]:
+    """The source of this name, import path or entry point.
+
+    Raises:
+        BadInputError: there is none.
+    """
+    found: type[NegativeSource] = find(GROUP, name, KNOWN)
+    return found

@@ -1,0 +1,38 @@
+"""What the method asks of a reward model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from cooper_rl.records import ContrastivePair, LabelledCompletion, Scorable
+
+
+class RewardModel(Protocol):
+    """A reference-based reward model that can be trained. `verifyrm.updater.RewardModelUpdater` is one.
+
+    With several ranks, every rank makes the same calls in the same order, with its own share of the records.
+    """
+
+    @property
+    def version(self) -> int:
+        """How many updates it has had."""
+
+    def score(self, triples: Sequence[Scorable]) -> list[float]:
+        """Probability, from 0 to 1, that each completion is right."""
+
+    def update(self, pairs: Sequence[ContrastivePair], labelled: Sequence[LabelledCompletion]) -> dict[str, float]:
+        """One optimiser step; `reward_model/*` metrics, or nothing where no rank has a pair."""
+
+    def snapshot(self) -> Any:
+        """What `restore` needs: the weights and the optimiser's state."""
+
+    def restore(self, snapshot: Any) -> None:
+        """Weights and optimiser as they were when the snapshot was made."""
+
+    def save(self, folder: Path) -> None:
+        """Writes all that `load` needs."""
+
+    def load(self, folder: Path) -> None:
+        """Takes on what `save` wrote."""

@@ -1,0 +1,32 @@
+"""Steps without a finite gradient: a few are skipped, many in a row end the run."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from cooper_rl.errors import CooperError
+
+
+class Skips:
+    """Counts steps in a row that a model had to skip.
+
+    Args:
+        limit: how many in a row are borne.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.in_a_row: Counter[str] = Counter()
+
+    def count(self, model: str, skipped: bool) -> None:
+        """Counts a step of the policy or the reward model.
+
+        Raises:
+            CooperError: more than `limit` in a row were skipped.
+        """
+        self.in_a_row[model] = self.in_a_row[model] + 1 if skipped else 0
+        if self.in_a_row[model] > self.limit:
+            raise CooperError(
+                f"{self.in_a_row[model]} steps in a row had a {model} gradient that is not finite; the last checkpoint"
+                " is from before: resume from it with --resume and a lower learning rate"
+            )

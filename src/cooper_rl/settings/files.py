@@ -1,0 +1,67 @@
+"""Where a named model or file lies, and whether it can be used."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from cooper_rl.errors import BadInputError, MissingFileError
+
+PACKAGE = Path(__file__).parents[1]
+EMBEDDED = {  # the models that the package ships, by their world's name
+    name: {part: PACKAGE / "domains" / "nano" / "shipped" / folder / part for part in ("policy", "reward_model")}
+    for name, folder in (("nano", "arithmetic"), ("nano-weekdays", "weekdays"))
+}
+
+
+def resolve_model(name: str, part: str) -> str:
+    """A name of `EMBEDDED` is the model that the package ships; any other is itself. `part`: policy or reward_model."""
+    return str(EMBEDDED[name][part]) if name in EMBEDDED else name
+
+
+def local_file(name: str) -> Path | None:
+    """The file of this name here or, if it is not here, in COOPER_DATA_DIR; None if it is in neither."""
+    places = [Path(name)]
+    if os.environ.get("COOPER_DATA_DIR"):
+        places.append(Path(os.environ["COOPER_DATA_DIR"]) / name)
+    return next((path for path in places if path.is_file()), None)
+
+
+def looks_local(name: str) -> bool:
+    """A path rather than a hub id."""
+    return name.startswith(("/", ".", "~")) or name.count("/") != 1
+
+
+def check_model_folder(name: str | Path, key: str = "") -> None:
+    """Refuses a local model that is not there or has no safetensors. A hub id and a .gguf file are let through.
+
+    Args:
+        key: the setting that names the model, for the message.
+
+    Raises:
+        MissingFileError, BadInputError: no such folder; pickled weights alone; no weights.
+    """
+    folder, name = Path(name), str(name)
+    where = f"{key}: {name}" if key else name
+    if not folder.exists():
+        if looks_local(name):
+            raise MissingFileError(f"{where}: no such model folder")
+        return
+    if name.endswith(".gguf") or any(folder.glob("*.safetensors")) or any(folder.glob("adapters/*.safetensors")):
+        return
+    pickles = sorted([*folder.glob("*.bin"), *folder.glob("*.pt"), *folder.glob("*.pth")])
+    what = f"{pickles[0].name} is pickled and is not loaded" if pickles else "it has no *.safetensors"
+    raise BadInputError(f"{where}: {what}; load the model where it was made and write it with save_pretrained")
+
+
+def check_file(name: str, key: str) -> None:
+    """Refuses a data file that is not there or is empty.
+
+    Raises:
+        MissingFileError, BadInputError: it is neither here nor in COOPER_DATA_DIR; it is empty.
+    """
+    path = local_file(name)
+    if path is None:
+        raise MissingFileError(f"{key}: {name}: no such file, here or in COOPER_DATA_DIR")
+    if path.stat().st_size == 0:
+        raise BadInputError(f"{key}: {name}: the file is empty")

@@ -1,0 +1,77 @@
+"""The settings of `cooper collect` and `cooper annotate`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from cooper_rl.settings.asking import AskingConfig, SamplingSettings
+from cooper_rl.settings.fields import setting
+from cooper_rl.settings.typecheck import check_fields, check_given
+from cooper_rl.settings.verifier import VerifierSettings
+
+BENCHMARKS = ["gsm8k", "svamp", "math500", "olympiadbench", "odyssey", "aqua"]
+
+
+@dataclass
+class CollectConfig(SamplingSettings, AskingConfig):
+    """Problems x models -> completions."""
+
+    HEADING: ClassVar[str] = "Problems, models and completions"
+
+    models: list[str] = setting(
+        [],
+        "These models are asked: NAME@http://HOST:PORT/v1, vllm:NAME, a folder, a hub id, a .gguf file, "
+        "worked_solutions or written_answers.",
+    )
+    dataset_names: list[str] = setting(
+        [], "Problems come from these sets, each named as dataset_name of `cooper train`."
+    )
+    output: str = setting("", "Completions are written to this JSONL file.")
+    dataset_split: str = setting("train", "Problems are taken from this split of each set.")
+    dataset_size: int | None = setting(
+        None, "This many problems of each set are drawn, with dataset_seed; null takes all.", least=1
+    )
+    num_generations: int = setting(1, "Each model writes this many completions for each problem.", least=1)
+    max_new_tokens: int = setting(512, "A completion may have this many tokens.", least=1)
+    system_prompt: str | None = setting(None, "This system message comes before each problem; null means none.")
+
+    def __post_init__(self) -> None:
+        check_fields(self, CollectConfig, "collect")
+        check_given(self, "collect", "models", "dataset_names", "output")
+
+
+@dataclass
+class AnnotateConfig(VerifierSettings, AskingConfig):
+    """Completions -> labelled triples on which the rule and the judge agree."""
+
+    HEADING: ClassVar[str] = "Completions, judge and triples"
+
+    input_files: list[str] = setting([], "Completions are read from these files, which `cooper collect` wrote.")
+    output: str = setting(
+        "",
+        "The triples that are kept are written to this JSONL file; *.dropped.jsonl, *.votes.jsonl and "
+        "*.statistics.json come beside it.",
+    )
+    judge: str | None = setting(
+        None,
+        "This language model judges, named as in models of `cooper collect`; null takes a record's own label "
+        "where it has one, else the rule alone.",
+    )
+    judge_max_new_tokens: int = setting(256, "The judge may write this many tokens on one completion.", least=1)
+    deduplicate: float = setting(
+        0.9,
+        "Two completions of a problem count as one from this share of common word 5-grams on; 0 keeps all.",
+        least=0,
+        most=1,
+    )
+    decontaminate_against: list[str] = setting(
+        BENCHMARKS, "Questions of these benchmarks are taken out; by default all that `cooper eval` has."
+    )
+    ngram: int = setting(
+        13, "A question is taken out if it shares this many words in a row with a benchmark's question.", least=1
+    )
+
+    def __post_init__(self) -> None:
+        check_fields(self, AnnotateConfig, "annotate")
+        check_given(self, "annotate", "input_files", "output")

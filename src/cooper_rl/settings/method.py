@@ -1,0 +1,49 @@
+"""The settings of the method itself: what both stages, the guard, the alarm and the measurements read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from cooper_rl.settings.policy import RunSettings
+from cooper_rl.settings.reward import Arm, RewardSettings, resolve_arm
+from cooper_rl.settings.stage2 import (
+    AlarmSettings,
+    GuardSettings,
+    MeasuringSettings,
+    PairSettings,
+    UpdateSettings,
+    check_negative_sources,
+)
+from cooper_rl.settings.typecheck import check_fields
+
+
+@dataclass
+class MethodSettings(
+    RunSettings, RewardSettings, PairSettings, UpdateSettings, GuardSettings, AlarmSettings, MeasuringSettings
+):
+    """All that Cooper adds to GRPO. After its making `arm`, `reward` and `cotrain` are all set and agree.
+
+    Raises:
+        BadInputError: a value of the wrong type or out of its range, or an arm that contradicts the reward.
+    """
+
+    def __post_init__(self) -> None:
+        self.resolve()
+
+    def resolve(self) -> None:
+        """Fills in arm, reward and cotrain, and checks every field of the method."""
+        arm, self.reward, self.cotrain = resolve_arm(self.arm, self.reward, self.cotrain)
+        self.arm = cast(Arm | None, arm)
+        check_fields(self, MethodSettings)
+        check_negative_sources(self.negative_sources)
+
+    @property
+    def needs_reward_model(self) -> bool:
+        """Whether a reward model scores or is trained; a rule alone needs none."""
+        return self.reward != "rule" or self.cotrain
+
+    @property
+    def asks_assistant(self) -> bool:
+        """Whether stage 2 wants wrong rewrites from a language model."""
+        return self.cotrain and self.negative_sources.get("assistant", 0) > 0

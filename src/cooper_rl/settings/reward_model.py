@@ -1,0 +1,173 @@
+"""The settings of `cooper train-rm`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from cooper_rl.errors import BadInputError
+from cooper_rl.settings.fields import setting
+from cooper_rl.settings.typecheck import check_fields, check_given
+
+
+@dataclass
+class FilesSettings:
+    """The model, what it learns from, what it is measured on, and where it goes."""
+
+    HEADING: ClassVar[str] = "Model and data"
+
+    model_name_or_path: str = setting(
+        "", "This model is trained: a VerifyRM, or a causal language model that gets a new head; a folder or a hub id."
+    )
+    train_files: list[str] = setting(
+        [], "The model is trained on the labelled triples of these JSONL files; .gz is read too."
+    )
+    output_dir: str = setting("", "The trained VerifyRM and its model card go into this folder.")
+    eval_files: list[str] = setting(
+        [],
+        "The model is measured on the triples of these files; without them a share of the training questions is "
+        "held out.",
+    )
+    heldout_fraction: float = setting(
+        0.1, "This share of the questions is held out where there are no eval_files.", least=0, most=1
+    )
+    seed: int = setting(0, "The split, the order of triples, augmentation and a new head are drawn with this seed.")
+
+
+@dataclass(kw_only=True)
+class ReadingSettings:
+    """What the model reads, and which of its weights are trained."""
+
+    HEADING: ClassVar[str] = "Input and weights"
+
+    max_tokens: int = setting(
+        1024, "The model reads this many tokens; a longer completion loses its beginning.", least=1
+    )
+    with_reference: bool = setting(
+        True, "True lets the model read the reference answer beside question and completion."
+    )
+    lora_rank: int = setting(
+        0,
+        "The model is trained through low-rank adapters of this rank, merged when it is saved; 0 trains all weights.",
+        least=0,
+    )
+    lora_alpha: int = setting(
+        0, "The adapters are scaled by this number over their rank; 0 means twice the rank.", least=0
+    )
+
+
+@dataclass(kw_only=True)
+class OptimiserSettings:
+    """The steps. Defaults are the released settings: AdamW 2e-5, weight decay 0.01, 3 epochs."""
+
+    HEADING: ClassVar[str] = "Optimiser"
+
+    num_train_epochs: float = setting(3.0, "The triples are gone through this many times.", least=0)
+    max_steps: int = setting(-1, "This many optimiser steps are taken; -1 goes by num_train_epochs.")
+    per_device_train_batch_size: int = setting(
+        32, "This many triples go through the model at a time on each device.", least=1
+    )
+    gradient_accumulation_steps: int = setting(
+        1, "The gradient is added up over this many batches before the optimiser's step.", least=1
+    )
+    learning_rate: float = setting(2e-5, "The learning rate peaks at this value.", least=0)
+    lr_scheduler_type: Literal["cosine", "linear", "constant"] = setting(
+        "cosine", "The learning rate follows this schedule after its warmup."
+    )
+    warmup_ratio: float = setting(0.03, "The learning rate rises from 0 over this share of the steps.", least=0, most=1)
+    optim: Literal["adamw_torch_fused", "adamw_torch"] = setting(
+        "adamw_torch_fused",
+        "This optimiser is used: adamw_torch_fused is faster, adamw_torch rounds as the shipped weights were made.",
+    )
+    weight_decay: float = setting(0.01, "AdamW decays the weights this strongly.", least=0)
+    adam_beta1: float = setting(
+        0.9, "AdamW keeps this much of its mean of past gradients at each step.", least=0, most=1
+    )
+    adam_beta2: float = setting(
+        0.999, "AdamW keeps this much of its mean of past squared gradients at each step.", least=0, most=1
+    )
+    max_grad_norm: float = setting(1.0, "The gradient is clipped to this norm.", least=0)
+    bf16: bool = setting(False, "True computes forward passes in bfloat16; weights stay float32.")
+    gradient_checkpointing: bool = setting(
+        False, "True computes activations again in the backward pass, which saves memory."
+    )
+    class_balance: bool = setting(False, "True weighs right and wrong triples the same in the loss as a whole.")
+
+
+@dataclass(kw_only=True)
+class AugmentationSettings:
+    """Triples that are added to those of the files; each share is drawn with `seed`."""
+
+    HEADING: ClassVar[str] = "Augmentation"
+
+    augment_forms: float = setting(
+        0.0, "This share of the triples is repeated with the reference answer in another form.", least=0, most=1
+    )
+    augment_alone: float = setting(
+        0.0,
+        "This share of the triples is repeated with nothing but the answer that the completion states.",
+        least=0,
+        most=1,
+    )
+    augment_wrong: float = setting(
+        0.0,
+        "This share of the right triples is repeated as wrong ones: with another answer, none, several, or cut off.",
+        least=0,
+        most=1,
+    )
+    augment_references: float = setting(
+        0.0,
+        "This share of the triples is repeated with another right completion as the reference answer.",
+        least=0,
+        most=1,
+    )
+    augment_invent: float = setting(
+        0.0, "This share of the questions is repeated with invented answers.", least=0, most=1
+    )
+    augment_choices: float = setting(
+        0.0, "This share of the questions is repeated as questions of choice.", least=0, most=1
+    )
+    augment_working: float = setting(
+        0.0,
+        "This share of the triples is repeated with answer and reference answer after another completion's working.",
+        least=0,
+        most=1,
+    )
+
+
+@dataclass(kw_only=True)
+class CheckpointSettings:
+    """When the model is measured and saved."""
+
+    HEADING: ClassVar[str] = "Measuring and saving"
+
+    calibrate: bool = setting(False, "True fits a temperature on the held-out triples and stores it with the model.")
+    eval_steps: int = setting(
+        0, "Held-out triples are measured every so many steps; 0 measures at the end alone.", least=0
+    )
+    early_stopping_patience: int = setting(
+        0,
+        "Training stops after so many measurements without a better balanced accuracy; 0 never stops early.",
+        least=0,
+    )
+    save_steps: int = setting(0, "A checkpoint for --resume is written every so many steps; 0 writes none.", least=0)
+    logging_steps: int = setting(20, "The loss is logged every so many steps.", least=1)
+
+
+@dataclass
+class RewardModelTrainConfig(
+    FilesSettings, ReadingSettings, OptimiserSettings, AugmentationSettings, CheckpointSettings
+):
+    """A reward-model training run.
+
+    Raises:
+        BadInputError: a setting that is missing, of the wrong type, or in contradiction with another.
+    """
+
+    def __post_init__(self) -> None:
+        check_fields(self, RewardModelTrainConfig, "train-rm")
+        check_given(self, "train-rm", "model_name_or_path", "train_files", "output_dir")
+        if self.early_stopping_patience and (not self.eval_steps or self.save_steps % self.eval_steps):
+            raise BadInputError("train-rm: early stopping needs eval_steps, and save_steps a multiple of it")
+        if self.heldout_fraction == 1:
+            raise BadInputError("train-rm: heldout_fraction = 1: leaves nothing to train on; it must be below 1")

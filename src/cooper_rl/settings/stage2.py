@@ -1,0 +1,178 @@
+"""Stage 2: the pairs that the reward model learns from, its step, and what watches over it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from cooper_rl.errors import BadInputError
+from cooper_rl.settings.fields import setting
+
+
+@dataclass
+class PairSettings:
+    """The contrastive pairs: a right completion and a wrong one of the same problem."""
+
+    HEADING: ClassVar[str] = "Pairs (stage 2)"
+
+    negative_sources: dict[str, float] = setting(
+        {"mined": 1.0, "assistant": 1.0},
+        "Wrong completions come from these sources, in shares by weight: mined (rollouts that the rule finds "
+        "wrong, the highest scores first), assistant (rewrites by a language model), perturb (the right one with "
+        "its answer changed), shuffle (a completion of another problem), or your own as module:Class.",
+    )
+    pairs_per_prompt: int = setting(
+        2, "This many pairs are made of each prompt's rollouts; the paper makes 1.", least=1
+    )
+    negative_tries: int = setting(
+        3,
+        "A source is asked this many times for a negative that the rule finds wrong before the pair is given up.",
+        least=1,
+    )
+    negative_fallback: str = setting(
+        "none",
+        "This source is asked where all tries of a pair's own source have failed: perturb, shuffle or your own as "
+        "module:Class. none gives the pair up.",
+    )
+    positive_label_noise: float = setting(
+        0.0,
+        "With this probability a positive is drawn from the completions that are not CORRECT, to imitate a "
+        "verifier that errs.",
+        least=0,
+        most=1,
+    )
+    positive_fallback: Literal["none", "worked_solution"] = setting(
+        "none",
+        "Where no rollout is right, worked_solution takes the data set's own solution as the positive; none makes"
+        " no pair.",
+    )
+
+
+@dataclass
+class UpdateSettings:
+    """The reward model's optimiser step; the defaults are the released settings."""
+
+    HEADING: ClassVar[str] = "The reward model's step (stage 2)"
+
+    reward_model_learning_rate: float = setting(1e-5, "The reward model's learning rate peaks at this value.", least=0)
+    reward_model_weight_decay: float = setting(0.01, "AdamW decays the reward model's weights this strongly.", least=0)
+    reward_model_adam_beta1: float = setting(
+        0.9, "The reward model's AdamW keeps this much of its mean of past gradients at each step.", least=0, most=1
+    )
+    reward_model_adam_beta2: float = setting(
+        0.999,
+        "The reward model's AdamW keeps this much of its mean of past squared gradients at each step.",
+        least=0,
+        most=1,
+    )
+    reward_model_lr_scheduler_type: Literal["constant", "constant_with_warmup", "linear", "cosine"] = setting(
+        "constant_with_warmup", "The reward model's learning rate follows this schedule."
+    )
+    reward_model_warmup_steps: int = setting(
+        0, "The reward model's learning rate rises from 0 over this many of its steps.", least=0
+    )
+    reward_model_max_grad_norm: float = setting(1.0, "The reward model's gradient is clipped to this norm.", least=0)
+    reward_model_sharded: bool = setting(
+        False, "True shards the reward model's weights and optimiser over the ranks, by FSDP2."
+    )
+    reward_model_pairs_per_pass: int = setting(
+        0,
+        "This many pairs go through the reward model at a time; fewer need less memory, 0 takes all of a step.",
+        least=0,
+    )
+    rehearsal_per_step: int = setting(
+        0,
+        "Each step learns this many of the rehearsal_triples too, so that the score's threshold does not drift.",
+        least=0,
+    )
+    replay_per_step: int = setting(
+        0,
+        "Each step learns this many of the run's own rollouts with the rule's label too, half of them right.",
+        least=0,
+    )
+    label_pairs: bool = setting(False, "True adds the cross-entropy of the pairs' own labels to the contrastive loss.")
+
+
+@dataclass
+class GuardSettings:
+    """The guard: an update after which the reward model judges worse is rolled back."""
+
+    HEADING: ClassVar[str] = "Guard and alarm"
+
+    guard_steps: int = setting(
+        10, "The guard checks all anchors and probes after every so many updates; 0 means no guard.", least=0
+    )
+    guard_sample: int = setting(
+        64,
+        "The guard checks this many anchors and probes after each update, and all of them where these fall.",
+        least=0,
+    )
+    guard_tolerance: float = setting(
+        0.05,
+        "Updates are rolled back where balanced accuracy on the anchors falls further than this below its best level.",
+        least=0,
+    )
+    guard_probe_tolerance: float = setting(
+        0.1,
+        "Updates are rolled back where the pass rate on the probes falls further than this below its best level.",
+        least=0,
+    )
+    guard_probes: int = setting(
+        10, "The guard probes this many of the anchors' questions, each with every known hack.", least=0
+    )
+
+
+@dataclass
+class AlarmSettings:
+    """The audit of fresh rollouts and the alarm on the signature of hacking."""
+
+    HEADING: ClassVar[str] = "Guard and alarm"
+
+    rule_misses_per_hit: float = setting(
+        0.0,
+        "The rule calls this many right completions INCORRECT for each that it calls CORRECT; the reward model's "
+        "false-positive rate is corrected by it.",
+        least=0,
+    )
+    alarm_action: Literal["log", "stop", "hybrid"] = setting(
+        "log",
+        "When the hacking alarm fires, log warns, stop ends the run with a checkpoint, and hybrid makes the "
+        "reward hybrid from then on.",
+    )
+    monitors: list[str] = setting(
+        [], "These monitors of your own watch each step, before the guard; each is named as module:Class."
+    )
+    max_skipped_steps: int = setting(
+        10, "The run ends after more than this many steps in a row whose gradient is not finite.", least=0
+    )
+
+
+@dataclass
+class MeasuringSettings:
+    """When and how the held-out measurements are made."""
+
+    HEADING: ClassVar[str] = "Measuring"
+
+    heldout_steps: int = setting(
+        10,
+        "Held-out problems and triples are measured every so many steps and at the end; 0 measures at the end alone.",
+        least=0,
+    )
+    heldout_temperature: float = setting(0.7, "Held-out completions are sampled at this temperature.", least=0)
+    heldout_top_p: float = setting(
+        0.95,
+        "Held-out completions are sampled from the likeliest tokens that have this share of the probability.",
+        least=0,
+        most=1,
+    )
+
+
+def check_negative_sources(weights: Mapping[str, float]) -> None:
+    """Refuses weights none of which is positive.
+
+    Raises:
+        BadInputError: there is no source to take negatives from.
+    """
+    if not any(weight > 0 for weight in weights.values()):
+        raise BadInputError(f"negative_sources: {dict(weights)}: give at least one source a positive weight")

@@ -1,0 +1,22 @@
+"""Who judges completions by rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from cooper_rl.settings.fields import setting
+
+
+@dataclass(kw_only=True)
+class VerifierSettings:
+    """The rule and its processes."""
+
+    HEADING: ClassVar[str] = "Verifier"
+
+    verifier: str = setting(
+        "math",
+        "This rule judges completions: math, math_verify, exact, choice, gsm8k_strict, gsm8k_flexible, "
+        "reasoning_gym:TASK or module:function.",
+    )
+    verifier_workers: int = setting(2, "The verifier works in this many processes.", least=1)

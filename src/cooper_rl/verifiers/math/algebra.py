@@ -1,0 +1,139 @@
+"""Whether two mathematical expressions are equal: parsed to sympy by math-verify's own parser, compared by value.
+
+Values are taken at fixed points with 40 digits; nothing is simplified and nothing is ever evaluated as Python. Time and
+memory are the worker's affair: it is killed past its deadline.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import sympy
+from latex2sympy2_extended import latex2sympy
+
+from cooper_rl.verifiers.math.markup import CLOSE, OPEN
+
+DIGITS = 40
+MAX_OPERATIONS = 600
+MAX_EXACT_DIGITS = 1_000_000  # of a number that is compared to the last one
+# some of them large, so that floors differ
+POINTS = tuple(sympy.Rational(p, q) for p, q in ((7, 11), (13, 7), (223, 19), (31, 9), (17, 29), (541, 13), (5, 23)))
+_FUNCTION = re.compile(
+    r"(?<![A-Za-z\\])(sqrt|arcsin|arccos|arctan|sinh|cosh|tanh|sin|cos|tan|cot|sec|csc|log|ln|exp|pi)\b"
+)
+_LONG_EXPONENT = re.compile(r"\^ ?(-?\d{2,}|-\d)")
+_BRACKET_EXPONENT = re.compile(r"\^ ?\(([^()]*)\)")
+_DECIMAL = re.compile(r"(?<![\d.])(\d*)\.(\d+)(?![\d.])")
+# the parser adds 2 and 5 in "2 5", and drops a prime and a numeral's base; 0000 is a habit, not a number
+_UNREADABLE = re.compile(r"\d\s+\d|\d ?_|'|\\l?dots|(?<![\d.,])00")
+_ARGUMENT = re.compile(
+    r"(\\(?:sin|cos|tan|cot|sec|csc|ln|log)(?: ?\^ ?\{? ?-?\d+ ?\}?)?) ?"
+    r"(\d*(?:[A-Za-z]|\\[a-z]+)|\d+)(?![\dA-Za-z^_({\\])"
+)
+_ROOT = re.compile(r"\\sqrt ?\(([^()]*)\)")
+
+
+_ARITHMETIC = re.compile(r"[\d\s.,+\-*/(){}\\]*")
+_FUNCTIONS = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc|log|ln|sum|int|prod|lim|arc[a-z]+)")
+
+
+def is_unfinished(text: str) -> bool:
+    """Sums and products of numerals ("10 + 7 + 6"), or functions of them: the question over again, not its answer."""
+    plain = text.replace("\\frac", "").replace("\\cdot", "*")
+    arithmetic = _ARITHMETIC.fullmatch(plain) and re.search(r"[\d)}]\s*[-+*]\s*\(?\d", plain)
+    return bool(arithmetic or _FUNCTIONS.search(text) or _UNREADABLE.search(text))
+
+
+@lru_cache(maxsize=4096)
+def parsed(text: str) -> Any | None:
+    """An undressed text as a sympy expression; None if it cannot be read, or is too large to be compared."""
+    text = text.replace(OPEN, " ").replace(CLOSE, " ").replace("°", "*\\pi/180")
+    text = _DECIMAL.sub(lambda d: f"\\frac{{{int(d.group(1) + d.group(2))}}}{{1{'0' * len(d.group(2))}}}", text)
+    text = _FUNCTION.sub(r"\\\1", text)
+    text = _ROOT.sub(r"\\sqrt{\1}", _BRACKET_EXPONENT.sub(r"^{\1}", _LONG_EXPONENT.sub(r"^{\1}", text)))
+    text = _ARGUMENT.sub(r"\1(\2)", text)  # else \cot t \cdot x is the cotangent of t x
+    if _UNREADABLE.search(text):
+        return None
+    try:
+        expression = latex2sympy(text.replace("*", "\\cdot "), normalization_config=None)
+    except Exception:  # the parser's boundary: what it cannot read has no form here
+        return None
+    if not isinstance(expression, sympy.Expr) or expression.count_ops() > MAX_OPERATIONS:
+        return None
+    return expression
+
+
+def equal_values(a: Any, b: Any) -> bool | None:
+    """Whether two expressions agree at every point where both have a value; None if too few points have one."""
+    symbols = a.free_symbols | b.free_symbols
+    if len(symbols) > 24:
+        return None
+    agreed = 0
+    for left, right in _values(a, b):
+        if not close(left, right):
+            return False
+        if not symbols and a.is_rational and b.is_rational and abs(left) > 10**25:  # 2^200 - 2 and 2^200 - 3 are close
+            return bool(a.doit() == b.doit()) if sympy.log(abs(left), 10) < MAX_EXACT_DIGITS else None
+        agreed += 1
+    return True if agreed >= (3 if symbols else 1) else None
+
+
+def proportional(a: Any, b: Any) -> bool | None:
+    """Whether a is a constant times b: `a = 0` and `b = 0` are the same equation then."""
+    if a.free_symbols != b.free_symbols or not a.free_symbols:
+        return False
+    ratios = [left / right for left, right in _values(a, b) if right != 0]
+    if len(ratios) < 3:
+        return None
+    return ratios[0] != 0 and all(close(ratio, ratios[0]) for ratio in ratios)
+
+
+def _values(a: Any, b: Any) -> Iterator[tuple[Any, Any]]:
+    """Both values at each of the points where both have one."""
+    symbols = sorted(a.free_symbols | b.free_symbols, key=str)
+    for shift in range(len(POINTS) if symbols else 1):
+        point = {symbol: POINTS[(shift + 3 * i) % len(POINTS)] + i for i, symbol in enumerate(symbols)}
+        left, right = value_at(a, point), value_at(b, point)
+        if left is not None and right is not None:
+            yield left, right
+
+
+def value_at(expression: Any, point: dict[Any, Any]) -> Any | None:
+    """The complex value with DIGITS digits, or None where there is none."""
+    try:
+        value = sympy.N(expression.subs(point), DIGITS)
+    except (ArithmeticError, AttributeError, TypeError, ValueError, NotImplementedError):
+        return None
+    return value if value.is_number and value.is_finite and not value.free_symbols else None
+
+
+def close(a: Any, b: Any) -> bool:
+    """Equal to 25 digits of the larger: a value that is tiny beside the other is not equal to it."""
+    return bool(abs(a - b) <= max(abs(a), abs(b)) * sympy.Float("1e-25"))
+
+
+def renamed(expression: Any, old: tuple[str, ...], new: tuple[str, ...]) -> Any:
+    """The same function of other argument names."""
+    names = dict(zip(old, new, strict=True))
+    symbols = {s: sympy.Symbol(names[str(s)]) for s in expression.free_symbols if str(s) in names}
+    return expression.subs(symbols, simultaneous=True)
+
+
+def same_family(a: Any, b: Any) -> Any:
+    """`b` with its integer parameter named as in `a`: k \\pi and n \\pi are one family of angles."""
+    (own, other) = ({str(s): s for s in x.free_symbols - y.free_symbols} for x, y in ((a, b), (b, a)))
+    parameters = {"k", "m", "n"}
+    if len(own) == len(other) == 1 and set(own) | set(other) <= parameters and a.has(sympy.pi) and b.has(sympy.pi):
+        return b.subs(next(iter(other.values())), next(iter(own.values())))
+    return b
+
+
+def lower_case(expression: Any) -> Any:
+    """Symbols in lower case, where no two become one: C and c are one constant to a reader."""
+    names = {symbol: str(symbol).lower() for symbol in expression.free_symbols}
+    if len(set(names.values())) < len(names):
+        return expression
+    return expression.subs({symbol: sympy.Symbol(name) for symbol, name in names.items()}, simultaneous=True)

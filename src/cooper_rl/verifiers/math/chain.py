@@ -1,0 +1,37 @@
+"""Things in an order that signs between them tell."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from cooper_rl.verifiers.math.answer_tuple import AnswerTuple
+from cooper_rl.verifiers.math.form import Read
+from cooper_rl.verifiers.math.markup import split_top
+from cooper_rl.verifiers.math.number import Number
+from cooper_rl.verifiers.math.phrases import COMPARISON_SIGN, SEPARATOR, is_long_name, is_name
+
+_ARROW = r"->|→|\\(?:to|(?:long)?rightarrow)\b"
+_CHAINED = re.compile(rf"{_ARROW}|[<>]")
+
+
+@dataclass(frozen=True, slots=True)
+class Chain(AnswerTuple):
+    """`a -> b -> c`, `a < b < c < d`, from the least on; `0 < x < 1` is an interval."""
+
+    @classmethod
+    def parse(cls, text: str, read: Read) -> Chain | None:
+        if not _CHAINED.search(text) or len(split_top(text, SEPARATOR)) > 1:
+            return None
+        parts = [part.strip() for part in split_top(text, _ARROW)]
+        if len(parts) > 1:
+            return cls.of_parts(parts, read)
+        signs = set(COMPARISON_SIGN.findall(text))
+        if signs not in ({"<"}, {">"}):
+            return None
+        parts = [part.strip() for part in split_top(text, "[<>]")][:: 1 if "<" in signs else -1]
+        if len(parts) < 3 or (len(parts) == 3 and is_name(parts[1]) and not all(map(is_long_name, parts))):
+            return None
+        found = cls.of_parts(parts, read)
+        bounds = found and len(parts) == 3 and any(isinstance(item, Number) for item in found.items)
+        return None if bounds else found  # 0 < x + y < 1 bounds an expression

@@ -1,0 +1,115 @@
+"""Several answers: what sets, lists and tuples have in common."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import ClassVar, Self
+
+from cooper_rl.verifiers.math.date import Date
+from cooper_rl.verifiers.math.expression import Expression, choice_letter
+from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Read, all_equal, compare, compare_unordered
+from cooper_rl.verifiers.math.markup import CLOSE, OPEN, split_top, without_marks
+from cooper_rl.verifiers.math.number import Number
+from cooper_rl.verifiers.math.phrases import SEPARATOR, is_prose
+from cooper_rl.verifiers.math.words import Words
+
+MAX_ITEMS = 64
+_LABEL = re.compile(rf"{OPEN}?[A-Za-z][A-Za-z ]*(?:\(\d\)|_\d)?{CLOSE}? ?[:=] ?(?P<value>.+)")
+_COUNTED = re.compile(rf"\d[\d.,/]* ?{OPEN}?(?P<thing> ?[A-Za-z][A-Za-z ]*){CLOSE}?")  # 12 red balls
+
+
+class Order(Enum):
+    """What the order of a group's items means."""
+
+    NONE = "nothing: a set"
+    OPEN = "what the question says: a list"
+    KEPT = "the answer: a tuple"
+
+
+@dataclass(frozen=True, slots=True)
+class Group(AnswerForm):
+    """Several answers. `names`: what each is the value of, or the number of, where all say it."""
+
+    kind: ClassVar[str] = "group"
+    library_decides: ClassVar[bool] = True
+    order: ClassVar[Order]
+    items: tuple[AnswerForm, ...]
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def of_text(cls, body: str, read: Read) -> Self | None:
+        """The items between separators; both signs of `\\pm` are two. None if one of them has no form."""
+        texts = [part.strip() for part in split_top(body, SEPARATOR)]
+        texts = [signed for part in texts if part for signed in _both_signs(part)]
+        if not texts or len(texts) > MAX_ITEMS:
+            return None
+        names: list[str] = []
+        items: list[AnswerForm] = []
+        for part in texts:
+            label = _LABEL.fullmatch(part)
+            item = read(label.group("value") if label else part)
+            if item is None or (cls.order is Order.OPEN and is_prose(part)):
+                return None
+            items.append(item)
+            if "=" in part or label:
+                names.append(without_marks(part.partition("=" if "=" in part else ":")[0]))
+            elif counted := _COUNTED.fullmatch(part):
+                names.append(without_marks(counted["thing"]).lower())
+        return cls(tuple(items), tuple(names) if all(names) and len(names) == len(items) else ())
+
+    def beside(self, other: AnswerForm) -> AnswerForm:
+        """Beside a single answer, a set or list of one answer, be it named twice, is that answer."""
+        one = self.order is not Order.KEPT and len(set(self.items)) == 1 and not isinstance(other, Group)
+        return self.items[0] if one else self
+
+    def compare(self, answer: AnswerForm) -> Comparison:
+        """Item by item, by names where both have them; choice letters also with letters run together ("AC")."""
+        return self._with_groups(answer) if isinstance(answer, Group) else self._with_others(answer)
+
+    def compare_as_answer(self, reference: AnswerForm) -> Comparison:
+        return Comparison.NOT_KNOWN if isinstance(reference, Group) else self._with_others(reference)
+
+    def _with_others(self, other: AnswerForm) -> Comparison:
+        letters, other_letters = _choices(self), _choices(other)
+        if letters and other_letters:
+            return Comparison.of(letters == other_letters)
+        if isinstance(other, Words):
+            return other.compare_with_value(self)
+        return Comparison.DIFFERENT if isinstance(other, Number | Date | Expression) else Comparison.NOT_KNOWN
+
+    def _with_groups(self, answer: Group) -> Comparison:
+        if len(self.items) != len(answer.items):
+            return Comparison.DIFFERENT
+        if len(set(self.names)) > 1 and sorted(self.names) == sorted(set(answer.names)):
+            by_name = dict(zip(answer.names, answer.items, strict=True))
+            return all_equal(compare(item, by_name[name]) for name, item in zip(self.names, self.items, strict=True))
+        orders = {self.order, answer.order}
+        if orders == {Order.KEPT, Order.NONE}:
+            return Comparison.DIFFERENT
+        if Order.KEPT in orders:
+            return all_equal(compare(a, b) for a, b in zip(self.items, answer.items, strict=True))
+        found = compare_unordered(self.items, answer.items, compare)
+        open_order = self._is_list_of_words() and self.items != answer.items
+        return Comparison.NOT_KNOWN if found is Comparison.EQUAL and open_order else found
+
+    def _is_list_of_words(self) -> bool:
+        """A list of words, of which only the question says whether they are to be in order."""
+        words = all(isinstance(item, Words) and len(item.text) > 1 for item in self.items)
+        return words and self.order is Order.OPEN
+
+
+def _both_signs(text: str) -> list[str]:
+    if "\\pm" not in text:
+        return [text]
+    return [text.replace("\\pm", sign).replace("+ -", "-").strip() for sign in ("+", "-")]
+
+
+def _choices(form: AnswerForm) -> frozenset[str] | None:
+    """Several choice letters, listed or run together: "A, C" and "AC"."""
+    if isinstance(form, Group) and all(choice_letter(item) for item in form.items):
+        return frozenset(choice_letter(item) for item in form.items)
+    if isinstance(form, Words | Expression) and re.fullmatch("[A-Ja-j]{2,6}", form.text):
+        return frozenset(form.text.lower())
+    return None

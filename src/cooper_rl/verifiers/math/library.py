@@ -1,0 +1,74 @@
+"""What math-verify makes of an answer, its false positives closed.
+
+The one importer of math_verify. Runs inside a worker, whose pool keeps the deadline: the library's own is off.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any
+
+from math_verify import parse, verify
+
+from cooper_rl.records import Reason, Verdict, Verification
+from cooper_rl.verifiers.math.stated import Reading, has_answer, hedged, read, unclear
+
+_MAX_SHOWN = 200
+
+
+def explain(reference: str, completion: str) -> Verification:
+    """The `math_verify` verifier: the library's judgement, with reasons; a completion that hedges is INCORRECT."""
+    if not reference.strip():
+        return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
+    reading = read(completion)
+    if hedged(reading):
+        return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, reference)
+    return explain_reading(reference, reading)
+
+
+def explain_reading(reference: str, reading: Reading) -> Verification:
+    """The library's judgement on what a completion says, with reasons."""
+    gold = _parse_reference(reference)
+    if not gold:
+        return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
+    answer = parse(reading.completion, parsing_timeout=None)
+    if not answer:
+        reason = Reason.UNKNOWN_FORM if has_answer(reading.completion, reference) else Reason.NO_ANSWER
+        return Verification(Verdict.UNPARSEABLE, reason, shown(gold[-1]))
+    same = bool(verify(gold, answer, timeout_seconds=None))
+    if same and _false_positive(reference, gold, answer):
+        same = False
+    if not same and unclear(reference, reading):
+        return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, shown(gold[-1]), shown(answer[-1]))
+    return Verification.compared(same, shown(gold[-1]), shown(answer[-1]))
+
+
+@lru_cache(maxsize=4096)
+def _parse_reference(reference: str) -> list[Any]:
+    text = reference if "\\boxed" in reference or "$" in reference else f"${reference}$"
+    parsed: list[Any] = parse(text, parsing_timeout=None) or parse(reference, parsing_timeout=None)
+    return parsed
+
+
+def shown(value: Any) -> str:
+    """A text or a parsed expression as a verdict's explanation shows it."""
+    return str(value)[:_MAX_SHOWN]
+
+
+def _false_positive(reference: str, gold: list[Any], answer: list[Any]) -> bool:
+    """What the library calls equal though it is not: tiny numbers that round alike, a sign choice, lost equations, a
+    last word taken for a unit, and a numeral in a base that it passes over."""
+    texts = [str(gold[-1]), str(answer[-1])]
+    if texts[0].rstrip().endswith(("<", ">", "=")) or _bases(texts[0]) != _bases(texts[1]):
+        return True
+    if ("±" in texts[0] or "\\pm" in texts[0]) != ("±" in texts[1] or "\\pm" in texts[1]):
+        return True
+    if ("!" in texts[0] or "!" in texts[1]) and texts[0].replace(" ", "") != texts[1].replace(" ", ""):
+        return True
+    parsed_to_zero = all(str(side[0]) in ("0", "Eq(0, 0)", "True") for side in (gold, answer))
+    return parsed_to_zero and "=" in reference and texts[0].replace(" ", "") != texts[1].replace(" ", "")
+
+
+def _bases(text: str) -> list[str]:
+    return re.findall(r"\d ?_ ?\{? ?(\d+)", text)

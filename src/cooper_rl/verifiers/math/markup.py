@@ -1,0 +1,146 @@
+"""Takes the LaTeX and Unicode markup off an answer, so that equal answers become equal text as often as they can.
+
+Text only: nothing is evaluated, and what a pattern may look at is bounded. What stood in `\\text{...}` is kept between
+the marks OPEN and CLOSE, so that a unit "m" is not taken for a variable m.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+MAX_CHARACTERS = 4000
+OPEN, CLOSE = "⟦", "⟧"
+
+_UNICODE = str.maketrans(
+    {
+        **dict.fromkeys("−–—‒﹣", "-"),
+        **dict.fromkeys("×∙⋅·", "*"),
+        **dict.fromkeys("÷⁄∕", "/"),
+        **{"≤": "<=", "≥": ">=", "⩽": "<=", "⩾": ">=", "≠": "!=", "≈": "\\approx ", "∞": "\\infty ", "π": "\\pi "},
+        **{"√": "\\sqrt ", "∪": "\\cup ", "∈": "\\in ", "±": "\\pm ", "°": "°", "∅": "\\emptyset "},
+        **{"α": "\\alpha ", "β": "\\beta ", "θ": "\\theta ", "λ": "\\lambda ", "φ": "\\phi ", "‘": "'", "’": "'"},
+        **{"²": "^2", "³": "^3", "⁴": "^4", "½": " 1/2", "⅓": " 1/3", "¼": " 1/4", "¾": " 3/4", "⅔": " 2/3"},
+        **{"，": ",", "；": ";", "：": ":", "（": "(", "）": ")", "。": ".", "％": "%"},
+    }
+)
+_SYNONYMS = {
+    **dict.fromkeys(("dfrac", "tfrac", "cfrac"), "\\frac"),
+    **dict.fromkeys(("le", "leq", "leqslant"), "<="),
+    **dict.fromkeys(("ge", "geq", "geqslant"), ">="),
+    **dict.fromkeys(("ne", "neq"), "!="),
+    **dict.fromkeys(("times", "cdot", "ast"), "*"),
+    **dict.fromkeys(("lbrace",), "\\{"),
+    **dict.fromkeys(("rbrace",), "\\}"),
+    **dict.fromkeys(("mid", "vert"), "|"),
+    **dict.fromkeys(("degree", "degrees", "circ"), "°"),
+    **{"lt": "<", "gt": ">", "div": "/", "colon": ":", "cupdot": "\\cup", "dbinom": "\\binom", "land": " and "},
+    **dict.fromkeys(
+        ("left", "right", "bigl", "bigr", "Bigl", "Bigr", "big", "Big", "displaystyle", "textstyle", "limits"), ""
+    ),
+    **dict.fromkeys(("quad", "qquad", "space", "enspace", "thinspace"), " "),
+    **dict.fromkeys(("lor", "or"), " or "),
+}
+_COMMAND = re.compile(r"\\([A-Za-z]+)")
+_TEXT = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mbox|operatorname|mathbf|mathit|rm|bf)\s*\{([^{}]*)\}")
+_SUBSCRIPT = re.compile(r"_\s*\{?\s*\\(?:text|mathrm|rm)\s*\{([A-Za-z]+)\}\s*\}?")
+_ORDINAL = re.compile(r"\^\s*\{?\s*\\(?:text|mathrm)\s*\{(st|nd|rd|th)\}\s*\}?")
+_SPACES = re.compile(r"(?<!\\)\\[,;:! ]|~|\s+")
+_DELIMITERS = re.compile(r"\\[()\[\]]|\$+")
+_BARE_FRACTION = re.compile(r"\\frac\s*(?:\{([^{}]*)\}|([0-9a-zA-Z]))\s*(?:\{([^{}]*)\}|([0-9a-zA-Z]))")
+_BARE_ROOT = re.compile(r"\\sqrt\s+?([0-9a-zA-Z]|\\pi)|\\sqrt([0-9])")
+# Two stars between operands are a power, elsewhere the edge of bold text.
+_OPERAND_ENDS, _OPERAND_BEGINS = r"[\w)}\]]", r"[-\w({\\]"
+BOLD_EDGE = re.compile(rf"(?<!{_OPERAND_ENDS})\*\*|\*\*(?!{_OPERAND_BEGINS})")
+_BOLD = re.compile(r"(?<![\w)}\]*])\*\*(?=\S)(.+?)\*\*(?![\d(*])")
+_POWER = re.compile(rf"(?<={_OPERAND_ENDS})(?:\*\*| \*\* )(?={_OPERAND_BEGINS})")
+_ELLIPSIS = re.compile(r"\.\d+ ?(?:\.\.+|\\l?dots) ?$")
+CHOICE_LABEL = r"(?i:(?:option|choice|answer|letter):? )?"  # before a choice's letter: "Option B"
+_TRAILING = " .,;:*\\"
+_LEADING = " ,;:*#"
+_CIRCLED = re.compile("[①-⑳]")
+
+
+@lru_cache(maxsize=8192)
+def strip_markup(text: str) -> str:
+    """The answer without its markup; at most MAX_CHARACTERS are looked at."""
+    text = _CIRCLED.sub(lambda found: f"{found.group()},", text[:MAX_CHARACTERS])
+    text = unicodedata.normalize("NFKC", text.translate(_UNICODE)).translate(_UNICODE)
+    text = "".join(c if c.isprintable() else " " for c in text).replace(OPEN, "").replace(CLOSE, "")
+    text = text.replace("\\!", "").replace("{,}", ",").replace("\\$", "").replace("\\%", "%")
+    if "**" in text:
+        text = _POWER.sub("^", _BOLD.sub(r"\1", text)).replace("**", "")
+    text = re.sub(r"\^\s*\{\s*\\circ\s*\}|\^\s*\\circ|\^°", "°", text)
+    text = _ORDINAL.sub(r"\1", text)
+    text = _SUBSCRIPT.sub(r"_{\1}", text)
+    for _ in range(3):  # nested \text{\mathrm{...}}
+        text = _TEXT.sub(rf" {OPEN}\1{CLOSE} ", text)
+    text = _DELIMITERS.sub(" ", text)
+    text = re.sub(r"\\(left|right)\s*\.", "", text)
+    text = _COMMAND.sub(lambda found: _SYNONYMS.get(found.group(1), found.group(0)), text)
+    text = _SPACES.sub(" ", text)
+    text = _BARE_FRACTION.sub(lambda f: f"\\frac{{{f.group(1) or f.group(2)}}}{{{f.group(3) or f.group(4)}}}", text)
+    text = _BARE_ROOT.sub(lambda f: f"\\sqrt{{{f.group(1) or f.group(2)}}}", text)
+    if _ELLIPSIS.search(text):  # 0.333... is not 0.333
+        return _stripped(text).removesuffix("\\ldots").rstrip(_TRAILING) + "\\ldots"
+    return _stripped(text)
+
+
+def _stripped(text: str) -> str:
+    text = re.sub(r"\s+", " ", text).lstrip(_LEADING)
+    end = text.rstrip(_TRAILING)
+    return end + "\\}" if text[len(end) :].startswith("\\}") else end
+
+
+def without_marks(text: str) -> str:
+    """Text whose markup is off, without the marks OPEN and CLOSE: for comparing words."""
+    return _stripped(text.replace(OPEN, " ").replace(CLOSE, " "))
+
+
+@lru_cache(maxsize=8192)
+def without_spaces(text: str) -> str:
+    """Text whose markup is off, without any space: equal for most answers that differ in markup alone."""
+    text = re.sub(r"\s+", "", text.replace(OPEN, "").replace(CLOSE, ""))
+    return re.sub(r"([_^])\{(\w)\}", r"\1\2", text)
+
+
+def same_text(text: str, other: str) -> bool:
+    """Whether two answers are the same but for markup and spaces; a space between digits is more than markup."""
+    sides = [strip_markup(side) for side in (text, other)]
+    return without_spaces(sides[0]) == without_spaces(sides[1]) != "" and not any(
+        re.search(r"\d \d", side) for side in sides
+    )
+
+
+def split_top(text: str, separators: str) -> list[str]:
+    """Parts between separators (a pattern) that stand outside every bracket."""
+    pattern = re.compile(rf"(?P<separator>{separators})|(?P<open>\\\{{|[(\[{{{OPEN}])|(?P<close>\\\}}|[)\]}}{CLOSE}])")
+    parts, depth, start = [], 0, 0
+    for found in pattern.finditer(text):
+        if found.group("open"):
+            depth += 1
+        elif found.group("close"):
+            depth = max(0, depth - 1)
+        elif depth == 0:
+            parts.append(text[start : found.start()])
+            start = found.end()
+    parts.append(text[start:])
+    return parts
+
+
+def balanced(text: str) -> bool:
+    """Whether brackets open before they close, whatever their kind (`(1, 2]` is an interval)."""
+    depth = 0
+    for c in text:
+        depth += (c in "([{") - (c in ")]}")
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def bracketed_parts(text: str) -> list[str]:
+    """What stands between commas and semicolons in a text that is one pair of brackets, round or square; else none."""
+    if text[0] not in "([" or text[-1] not in ")]" or not balanced(text[1:-1]):
+        return []
+    return split_top(text[1:-1], "[,;]")

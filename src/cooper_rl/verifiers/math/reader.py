@@ -1,0 +1,101 @@
+"""The form of an answer: the forms are tried in order, and the first that can read the text has it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Protocol
+
+from cooper_rl.verifiers.math.answer_list import AnswerList
+from cooper_rl.verifiers.math.answer_set import AnswerSet
+from cooper_rl.verifiers.math.answer_tuple import AnswerTuple
+from cooper_rl.verifiers.math.chain import Chain
+from cooper_rl.verifiers.math.date import Date
+from cooper_rl.verifiers.math.expression import Expression
+from cooper_rl.verifiers.math.form import AnswerForm, Read
+from cooper_rl.verifiers.math.intervals import Intervals
+from cooper_rl.verifiers.math.markup import CLOSE, OPEN, strip_markup
+from cooper_rl.verifiers.math.matrix import Matrix
+from cooper_rl.verifiers.math.number import Number
+from cooper_rl.verifiers.math.relation import Relation
+from cooper_rl.verifiers.math.words import Words
+from cooper_rl.verifiers.math.wrapped import Assignment, Brackets, SetBuilder
+
+MAX_DEPTH = 6
+MAX_CHARACTERS = 2000
+KEPT = 8192  # texts whose form is kept
+_INTEGER = re.compile(  # what the k of k \pi is: ", k \in \mathbb{Z}", "(k \in Z)", ", where k is an integer"
+    r"(?:[,;(]|\b(?:where|with|for)\b) {0,4}(?:(?:where|with|for)\b)? {0,4}(?:(?:any|all)\b)? {0,4}"
+    r"(?P<letter>[kmn]) {0,4}(?:\\in {0,4}(?:\\math(?:bb|bf))? {0,4}\{? {0,4}Z {0,4}\}?|is any? integer|integer)[ )]*"
+)
+
+
+class Shape(Protocol):
+    """What can be tried on a text: an answer form, or a way of writing that holds an answer of any form."""
+
+    @classmethod
+    def parse(cls, text: str, read: Read) -> AnswerForm | None: ...
+
+
+READ_ORDER: tuple[type[Shape], ...] = (
+    Date,
+    Number,
+    Matrix,
+    Assignment,
+    SetBuilder,
+    AnswerSet,
+    Chain,
+    Relation,
+    Intervals,
+    AnswerList,
+    Brackets,
+    AnswerTuple,
+    Words,
+    Expression,
+)
+
+
+class Reader:
+    """Reads texts as answers.
+
+    Args:
+        forms: a user's own, tried before the others.
+    """
+
+    def __init__(self, forms: Sequence[type[AnswerForm]] = ()) -> None:
+        self._order = (*forms, *READ_ORDER)
+        self.form_of = lru_cache(maxsize=KEPT)(self._form_of)
+
+    def _form_of(self, text: str) -> AnswerForm | None:
+        """The form of an answer in any markup; None if it has none that is known here."""
+        plain = _without_integer(strip_markup(text))
+        return self._read(plain, 0) if plain else None
+
+    def _read(self, text: str, depth: int) -> AnswerForm | None:
+        text = text.strip(" .,;")
+        if not text or depth > MAX_DEPTH or len(text) > MAX_CHARACTERS:
+            return None
+
+        def read(part: str) -> AnswerForm | None:
+            return self._read(part, depth + 1)
+
+        for shape in self._order:
+            found = shape.parse(text, read)
+            if found is not None:
+                return found
+        return None
+
+
+form_of = Reader().form_of
+
+
+def _without_integer(text: str) -> str:
+    """`k \\pi, k \\in \\mathbb{Z}` without what k is, which `k \\pi` says as well."""
+    flat = text.replace(OPEN, " ").replace(CLOSE, " ")
+    found = _INTEGER.search(flat)
+    before = flat[: found.start()] if found else ""
+    if not found or flat[found.end() :].strip() or re.search(r"[<>]|\\in\b", before):
+        return text
+    uses_it = re.search(rf"(?<![A-Za-z\\]){found['letter']}(?![a-z])", before)
+    return text[: found.start()].rstrip(f" {OPEN}") if uses_it else text

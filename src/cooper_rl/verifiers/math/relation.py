@@ -1,0 +1,76 @@
+"""Equations and what is unequal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from cooper_rl.verifiers.math import algebra
+from cooper_rl.verifiers.math.date import Date
+from cooper_rl.verifiers.math.expression import Expression, as_sympy
+from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Read
+from cooper_rl.verifiers.math.markup import split_top
+from cooper_rl.verifiers.math.number import Number
+from cooper_rl.verifiers.math.phrases import COMPARISON_SIGN
+
+
+@dataclass(frozen=True, slots=True)
+class Relation(AnswerForm):
+    """left != right, or an equation that is more than an assignment."""
+
+    kind: ClassVar[str] = "relation"
+    library_decides: ClassVar[bool] = True
+    sign: str
+    left: AnswerForm
+    right: AnswerForm
+
+    @classmethod
+    def parse(cls, text: str, read: Read) -> Relation | None:
+        """Two sides, both numbers or expressions."""
+        sign = "!=" if "!=" in text else "="
+        sides = text.split(sign)
+        if len(sides) != 2 or "\\cup" in text or COMPARISON_SIGN.search(text):
+            return None
+        if len(split_top(text, "[,;]|\\\\approx")) != 1:
+            return None
+        left, right = read(sides[0]), read(sides[1])
+        mathematical = isinstance(left, Number | Expression) and isinstance(right, Number | Expression)
+        return cls(sign, left, right) if mathematical and left and right else None
+
+    def compare(self, answer: AnswerForm) -> Comparison:
+        """With an equation, a multiple of it; with an expression, the equation that it is the value in."""
+        if isinstance(answer, Number | Date):
+            return Comparison.DIFFERENT
+        return _same_equation(self, _as_relation(answer, self))
+
+    def compare_as_answer(self, reference: AnswerForm) -> Comparison:
+        if isinstance(reference, Number | Date):
+            return Comparison.DIFFERENT
+        return _same_equation(_as_relation(reference, self), self)
+
+
+def _as_relation(form: AnswerForm, other: Relation) -> Relation | None:
+    """`y = 2x + 1` as an equation; a bare `2x + 1` is what the other's one unknown besides equals."""
+    if isinstance(form, Relation):
+        return form
+    if not isinstance(form, Expression) or form.arguments:
+        return None
+    if form.name:
+        return Relation("=", Expression(form.name), Expression(form.text))
+    sides = [as_sympy(side) for side in (form, other.left, other.right)]
+    if None in sides:
+        return None
+    unknowns = (sides[1].free_symbols | sides[2].free_symbols) - sides[0].free_symbols
+    return Relation("=", Expression(str(*unknowns)), form) if len(unknowns) == 1 else None
+
+
+def _same_equation(reference: Relation | None, answer: Relation | None) -> Comparison:
+    if reference is None or answer is None:
+        return Comparison.NOT_KNOWN
+    if reference.sign != answer.sign:
+        return Comparison.DIFFERENT
+    sides = [as_sympy(side) for form in (reference, answer) for side in (form.left, form.right)]
+    if any(side is None for side in sides):
+        return Comparison.NOT_KNOWN
+    left, right, other_left, other_right = sides
+    return Comparison.of(algebra.proportional(left - right, other_left - other_right))

@@ -1,0 +1,205 @@
+"""Where a completion states its answer: boxes, "####", "the answer is", or nothing but an answer. Text only."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from cooper_rl.verifiers.math.day_names import WEEKDAYS
+from cooper_rl.verifiers.math.markup import BOLD_EDGE, strip_markup
+from cooper_rl.verifiers.math.number import number
+from cooper_rl.verifiers.math.numerals import NUMBER_WORDS
+
+MAX_BARE = 300
+MAX_BOXES = 64  # the last ones
+RECENT = 4  # readings that are kept: the worker asks again for what its verifier has read
+
+_BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
+_CONCLUSION = re.compile(  # before a bare answer that is one
+    r"\s*(?:so|thus|hence|therefore),? (?:we (?:get|have|obtain|find)|(?:it|this|that) (?:is|gives|makes))\b:?"
+    r"(?!.*(?:[,;]|\band\b|\bor\b))",
+    re.IGNORECASE,
+)
+_EMPTY_BOX = re.compile(rf"{_BOX.pattern}\s*\}}")
+_STATED = re.compile(
+    r"(?:\b(?:final |correct |right )?(?:answer|option|choice)\s*(?:is|:|=|would be|must be)"
+    r"|####|\banswer\b\W{0,6}:|\nA:(?=[^\n]*\s*\Z))"
+    r"[\s*:#]*(?:(?:therefore|thus|then|just|simply|equal to|indeed)\b)?\s*",
+    re.IGNORECASE,
+)
+_APPRAISAL = re.compile(
+    r"(?:indeed |also |then )?(?:correct|right|wrong|reasonable|consistent|valid|confirmed)\b", re.I
+)
+_SENTENCE_END = re.compile(
+    r"(?<=[\w$)}\]%])\.(?:\s+[A-Z#*\n]|\s*$)|\s(?:because|since|as)\b|, (?:which|so|because|since|as)\b|<\|"
+)
+_CORRECTION = re.compile(
+    r"\b(?:wait|actually|correction|mistake|wrong|let me (?:re|correct|double)|scratch that|sorry|instead)\b",
+    re.IGNORECASE,
+)
+_CONNECTOR = re.compile(r"[\s$,;.]*(?:\\text\{)?\s*(?:and|or|,|;)?\s*\}?[\s$\\()\[\]]*")
+_FIGURE = re.compile(r"(?<![\w.,/])[-+]?[$€£]?\d[\d,]*(?:\.\d+)?(?:/\d+)?%?")
+_WORDS = re.compile(
+    rf"\b(?:{'|'.join((*NUMBER_WORDS, *WEEKDAYS))}|half|third|quarter|yes|no|true|false|none|infinity|infinite)\b",
+    re.IGNORECASE,
+)
+_SYMBOL = re.compile(
+    r"[\d∞πφ]|\\(?:frac|sqrt|pi|infty)|\\(?:boxed|fbox|text)\s*\{[^{}]*[^\s{}]|\b[A-J]\b|[a-z]\s*=", re.IGNORECASE
+)
+_FRAME = re.compile(
+    r"\\\w+|\b(?:so|thus|hence|therefore|then|and|the|my|our|final|correct|right|answer|result|solution|option|choice|is|it|its|"
+    r"that|this|which|to|be|would|must|makes|we|get|have)\b",
+    re.IGNORECASE,
+)
+_HEDGE = re.compile(
+    r"(?:answer is|answer:|####)[^.\n]*?(-?[\d.,/]*\d)\s*(?:,\s*)?(?:or|and maybe|or maybe)\s+(-?[\d.,/]*\d)"
+)
+_MAYBE = re.compile(
+    r"\b(?:it )?could be\s+\$?(-?[\d.,/]*\d)[^.\n]*?\b(?:or|maybe|perhaps)\s+\$?(-?[\d.,/]*\d)", re.IGNORECASE
+)
+_DOUBT = re.compile(r"\b(?:could|might|may) be\b[^\n]{1,300}\b(?:but|or) (?:maybe|perhaps|possibly)\b", re.IGNORECASE)
+_VERB = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|makes?|gets?|gives?|equals|will|would|needs?|so|thus|there)\b", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A completion with what it says its answer is.
+
+    `stated`: that text, or None where only a guess could tell. `boxes`: the contents of its last boxes. `bare`: nothing
+    but an answer, no box and no cue. `corrected`: words before the last box take an earlier one back.
+    """
+
+    completion: str
+    stated: str | None
+    boxes: tuple[str, ...] = ()
+    bare: bool = False
+    corrected: bool = False
+
+
+@lru_cache(maxsize=RECENT)
+def read(completion: str) -> Reading:
+    """Finds the answer that a completion states.
+
+    The last box counts, boxes joined by "and" or a comma are one list; without a box, the last "answer is" or "####";
+    without either, a completion that is short enough to be an answer itself. Of a completion that ends its thinking,
+    what comes after it.
+    """
+    thinking, _, said = completion.rpartition("</think>")
+    completion = said if said.strip() else thinking
+    boxes, gaps = _boxes(completion)
+    if boxes:
+        corrected = len(boxes) > 1 and bool(_CORRECTION.search(gaps[-1]))
+        return Reading(completion, _last_list(boxes, gaps), tuple(boxes), corrected=corrected)
+    cues = [cue for cue in _STATED.finditer(completion) if not _APPRAISAL.match(completion, cue.end())]
+    if cues:
+        return Reading(completion, _after_cue(completion[cues[-1].end() :]))
+    text = _EMPTY_BOX.sub("", completion)
+    if found := _CONCLUSION.match(text):
+        text = text[found.end() :]
+    text = text.strip()
+    return Reading(completion, text if 0 < len(text) <= MAX_BARE and "\n" not in text else None, bare=True)
+
+
+def _boxes(text: str) -> tuple[list[str], list[str]]:
+    """The contents of the last boxes, and the text between each and the box before it."""
+    boxes, gaps, end = [], [], 0
+    for match in list(_BOX.finditer(text))[-MAX_BOXES:]:
+        depth, start = 1, match.end()
+        for index in range(start, min(len(text), start + 2000)):
+            depth += (text[index] == "{") - (text[index] == "}")
+            if depth == 0:
+                content = text[start:index].strip()
+                if content:
+                    boxes.append(content)
+                    gaps.append(text[end : match.start()])
+                end = index + 1
+                break
+    return boxes, gaps
+
+
+def _last_list(boxes: list[str], gaps: list[str]) -> str:
+    first = len(boxes) - 1
+    while first > 0 and _CONNECTOR.fullmatch(gaps[first]):
+        first -= 1
+    return ", ".join(boxes[first:]) if len(set(boxes[first:])) > 1 else boxes[-1]
+
+
+def _after_cue(text: str) -> str | None:
+    answer = BOLD_EDGE.split(text.partition("\n")[0][:MAX_BARE], maxsplit=1)[0]
+    end = _SENTENCE_END.search(answer)
+    answer = answer[: end.start()].strip() if end else answer.strip()
+    return answer if any(c.isalnum() for c in answer) and "\\boxed" not in answer else None
+
+
+def is_solution(reference: str) -> bool:
+    """Whether a reference is a worked solution that states its answer, not the answer alone."""
+    return len(reference) > MAX_BARE or bool(_BOX.search(reference)) or "####" in reference
+
+
+def is_sentence(text: str) -> bool:
+    """Whether a bare text says something about its answer, rather than being one."""
+    return bool(_VERB.search(re.sub(r"\\text\s*\{[^{}]*\}", " ", text)))
+
+
+def has_answer(completion: str, reference: str) -> bool:
+    """Whether anything in the text could be an answer in some form; False for empty text and garbage.
+
+    Where the reference itself is a word, any word may be one that is not of the frame around answers.
+    """
+    if _SYMBOL.search(completion) or _WORDS.search(completion):
+        return True
+    in_words = not _SYMBOL.search(reference)
+    return in_words and bool(re.search(r"[^\W\d_]{2,}", _FRAME.sub(" ", completion)))
+
+
+def closing_number(completion: str) -> str | None:
+    """The only figure of the last line ("So they need 12 buses."), if its other words name no number."""
+    last = completion.strip().rpartition("\n")[2][-MAX_BARE:].replace("**", "")
+    figures = _figures(last)
+    others = _FIGURE.sub(" ", last)
+    if len(figures) != 1 or _WORDS.search(others) or re.search(r"[\d\\^_=+*/]", others):
+        return None
+    return figures[0]
+
+
+def last_figure(completion: str) -> str | None:
+    """The last figure of a text that states no answer, as where it was cut off; None where its line has LaTeX or names
+    numbers in words."""
+    lines = [line for line in completion[-10 * MAX_BARE :].split("\n") if _FIGURE.search(line)]
+    if not lines or "\\" in lines[-1] or _WORDS.search(_FIGURE.sub(" ", lines[-1])):
+        return None
+    return _figures(lines[-1])[-1]
+
+
+@lru_cache(maxsize=RECENT)
+def hedged(reading: Reading) -> bool:
+    """Whether a completion offers several answers that differ as text or number."""
+    boxes = set(reading.boxes)
+    if len(boxes) > 1 and len({box if _value(box) is None else _value(box) for box in boxes}) > 1:
+        return True
+    if not any(word in reading.completion for word in (" or", " Or", ",or", "aybe", "erhaps")):  # the patterns are slow
+        return False
+    if _DOUBT.search(reading.completion[-2 * MAX_BARE :]) and not _MAYBE.search(reading.completion):
+        return True
+    pairs = [m.groups() for pattern in (_HEDGE, _MAYBE) for m in pattern.finditer(reading.completion)]
+    return any(_value(a) != _value(b) for a, b in pairs)
+
+
+def unclear(reference: str, reading: Reading) -> bool:
+    """Whether a completion names the reference's number outside any box or cue, so that taking another of its
+    numbers for the answer may be the verifier's mistake ("That makes 12. I am 90% sure.")."""
+    gold = _value(reference)
+    return gold is not None and reading.bare and any(_value(text) == gold for text in _figures(reading.completion))
+
+
+def _figures(text: str) -> list[str]:
+    return [figure.group().rstrip(",") for figure in _FIGURE.finditer(text)]
+
+
+def _value(text: str) -> Fraction | None:
+    found = number(strip_markup(text))
+    return found.value if found else None

@@ -1,0 +1,60 @@
+"""Ways of saying an answer that leave its form as it is: `x = 5`, `(5)`, `\\{x | x < 5\\}`."""
+
+from __future__ import annotations
+
+import re
+
+from cooper_rl.verifiers.math.answer_set import SET_BUILDER
+from cooper_rl.verifiers.math.expression import Expression
+from cooper_rl.verifiers.math.form import AnswerForm, Read
+from cooper_rl.verifiers.math.intervals import Intervals
+from cooper_rl.verifiers.math.markup import bracketed_parts, split_top
+from cooper_rl.verifiers.math.phrases import CONDITION, NAME, SEPARATOR
+from cooper_rl.verifiers.math.relation import Relation
+
+_ASSIGNMENT = re.compile(
+    rf"(?P<name>{NAME}) ?(?P<arguments>\([A-Za-z0-9, \\]*\))? ?(?P<sign>=|:=|\\in\b) ?(?P<value>[^=].*)"
+)
+_TUPLE_NAME = re.compile(r"\([^()=]*(?:\([^()]*\)[^()=]*)*\) ?= ?(?P<value>[^=].*)")
+
+
+class Assignment:
+    """`x = 5`, `f(x) = 2x`, `(x, y) = (1, 2)`, `x \\in [1, 2]`: the value."""
+
+    @classmethod
+    def parse(cls, text: str, read: Read) -> AnswerForm | None:
+        """The form of the value; an expression keeps the name of what it is the value of."""
+        found = _ASSIGNMENT.fullmatch(text)
+        if found and found.group("sign") != "\\in" and len(split_top(text, SEPARATOR)) > 1:
+            return None
+        named = found or _TUPLE_NAME.fullmatch(text)
+        if not named:
+            return None
+        value = CONDITION.sub("", named.group("value"))
+        form = read(re.split(r"\\approx|(?<![<>!:])=", value)[0])
+        if isinstance(form, Expression) and found and not form.name:
+            arguments = found.group("arguments")
+            names = tuple(a.strip() for a in arguments.strip("()").split(",")) if arguments else ()
+            return Expression(form.text, found.group("name"), names)
+        return form
+
+
+class SetBuilder:
+    """`\\{x | x < 5\\}`: the condition."""
+
+    @classmethod
+    def parse(cls, text: str, read: Read) -> AnswerForm | None:
+        """The form of the condition, where it is one on a variable."""
+        found = SET_BUILDER.fullmatch(text)
+        form = read(found.group("condition")) if found else None
+        return form if isinstance(form, Intervals | Relation) else None
+
+
+class Brackets:
+    """`(5)`: what is in them."""
+
+    @classmethod
+    def parse(cls, text: str, read: Read) -> AnswerForm | None:
+        """The form of the only part in round brackets."""
+        parts = bracketed_parts(text)
+        return read(parts[0]) if len(parts) == 1 and text[0] == "(" and text[-1] == ")" else None

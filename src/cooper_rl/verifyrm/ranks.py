@@ -1,0 +1,25 @@
+"""The process group of a run, if there is one: the reward model's part of several ranks."""
+
+from __future__ import annotations
+
+import torch.distributed as dist
+from torch import Tensor
+
+
+def size() -> int:
+    """How many ranks train together."""
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+def rank() -> int:
+    """This process's number among them."""
+    return dist.get_rank() if size() > 1 else 0
+
+
+def summed(tensor: Tensor) -> Tensor:
+    """The tensor added up over the ranks; the tensor itself where there is one rank."""
+    if size() == 1:
+        return tensor
+    total = tensor.clone()
+    dist.all_reduce(total)
+    return total

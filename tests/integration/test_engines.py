@@ -1,0 +1,91 @@
+"""Two engines on one core: the same recorded batches make the same reward model, to the last bit."""
+
+import json
+import pickle
+
+import torch
+from safetensors.torch import load_file
+from test_arms import SMALL, words_of
+
+from cooper_rl.engines.parts import load_parts, settings_of
+from cooper_rl.engines.plain import PlainTrainer
+from cooper_rl.engines.plain import run_training as run_plain
+from cooper_rl.engines.trl.run import build_trainer
+from cooper_rl.settings.files import EMBEDDED
+from cooper_rl.settings.recipe import load_recipe
+
+STEPS = 4
+
+
+def recipe(folder, *words):
+    small = {**SMALL, "max_steps": STEPS, "save_steps": STEPS, "guard_steps": 2, "heldout_steps": 0}
+    small |= {"negative_sources": {"mined": 1, "perturb": 1}, "reward_model_learning_rate": 1e-3}
+    return load_recipe("recipes/quickstart.yaml", [*words_of(small), "--output_dir", str(folder), *words])
+
+
+def recorded(cooper):
+    """Makes the method keep each batch that it scores, as bytes."""
+    batches, score = [], cooper.score
+
+    def keep(samples, step):
+        batch = score(samples, step)
+        batches.append(pickle.dumps(batch))
+        return batch
+
+    cooper.score = keep
+    return batches
+
+
+def replayed(cooper, batches):
+    """Makes the method score every batch as it was recorded, whatever the policy wrote."""
+    rest = iter(batches)
+
+    def play(samples, step):
+        batch = pickle.loads(next(rest))
+        assert (batch.step, len(batch.rewards)) == (step, len(samples))
+        return batch
+
+    cooper.score = play
+
+
+def lines(folder, kind):
+    return [json.loads(line) for path in sorted((folder / kind).iterdir()) for line in path.open()]
+
+
+def test_the_same_batches_make_the_same_reward_model(tmp_path):
+    trl = build_trainer(*settings_of(recipe(tmp_path / "trl")))
+    batches = recorded(trl.cooper)
+    with trl.verifier:
+        trl.train()
+    named, config = settings_of(recipe(tmp_path / "plain"))
+    plain = PlainTrainer(load_parts(named, config), config)
+    replayed(plain.cooper, batches)
+    with plain.verifier:
+        plain.train()
+    assert len(batches) == STEPS
+    ours, theirs = (tmp_path / engine / f"checkpoint-{STEPS}" for engine in ("plain", "trl"))
+    for name in ("model.safetensors", "optimizer.safetensors"):
+        found, expected = (load_file(folder / "reward_model" / name) for folder in (ours, theirs))
+        assert found.keys() == expected.keys() and all(torch.equal(found[key], expected[key]) for key in expected)
+    shipped = load_file(EMBEDDED["nano-weekdays"]["reward_model"] / "model.safetensors")
+    learned = load_file(ours / "reward_model" / "model.safetensors")
+    assert any(not torch.equal(learned[key], shipped[key]) for key in shipped)
+    assert json.loads((ours / "monitors.json").read_text()) == json.loads((theirs / "monitors.json").read_text())
+    for kind in ("rollouts", "pairs"):
+        assert lines(tmp_path / "plain", kind) == lines(tmp_path / "trl", kind)
+    assert len(lines(tmp_path / "trl", "pairs")) >= STEPS
+
+
+def test_a_run_of_the_plain_engine_has_the_files_of_a_run(tmp_path):
+    run_plain(recipe(tmp_path, "--heldout_steps", "2", "--negative_sources", "{assistant: 1}"))
+    rows = {row["step"]: row for row in map(json.loads, (tmp_path / "metrics.jsonl").open())}
+    assert rows.keys() == set(range(STEPS + 1))
+    assert all("eval/true_accuracy" in rows[step] for step in (0, 2, STEPS))
+    wanted = {"reward", "kl", "loss", "grad_norm", "accuracy/rule", "pairs/yield", "hacking/alarm", "learning_rate"}
+    wanted |= {f"time/{part}_seconds" for part in ("generate", "score", "policy", "pairs", "reward_model", "guard")}
+    assert wanted <= rows[STEPS].keys()
+    checkpoint = tmp_path / f"checkpoint-{STEPS}"
+    for name in ("config.yaml", "environment.json", "finished.json", "rollouts/step_000001.jsonl"):
+        assert (tmp_path / name).is_file()
+    for name in ("model.safetensors", "reward_model/model.safetensors", "monitors.json", "complete.json"):
+        assert (checkpoint / name).is_file()
