@@ -11,12 +11,14 @@ import time
 import pytest
 
 from cooper_rl.cli import app
+from cooper_rl.domains import Domain
 from cooper_rl.errors import BackendError, BadInputError
 from cooper_rl.labelling.annotate import annotate
 from cooper_rl.labelling.collect import collect
 from cooper_rl.labelling.judge import judge_prompt, read_vote
 from cooper_rl.labelling.overlap import Decontamination, near_duplicates
 from cooper_rl.labelling.statistics import as_lines, kappa
+from cooper_rl.records import Problem
 from cooper_rl.settings.labelling import AnnotateConfig, CollectConfig
 from http_server import echo, said
 
@@ -53,6 +55,29 @@ def test_every_model_answers_every_problem_once(serve, problems, tmp_path):
     assert collect(config, resume=True)[config.models[0]]["before"] == 24 and len(server.requests) == 48
     config.temperature = 0.9
     with pytest.raises(BadInputError, match=r"out.jsonl:1: collected with"):
+        collect(config, resume=True)
+
+
+class Terse(Domain):
+    """A domain that says how to answer."""
+
+    name, system_prompt = "terse", "Answer in one word."
+
+    def problems(self, split, size, seed):
+        return [Problem(f"p{i}", str(i), "terse", f"terse-{i}") for i in range(size or 3)]
+
+
+def test_a_domain_s_system_prompt_is_told_where_the_settings_have_none(serve, problems, tmp_path):
+    server = serve(echo)
+    names = [f"{__name__}:Terse", str(problems)]
+    config = collecting("", server, tmp_path, dataset_names=names, models=[f"a@{server.url}"])
+    collect(config)
+    told = {r["question"]: r["sampling"]["system_prompt"] for r in lines(tmp_path / "out.jsonl")}
+    assert told == {f"p{i}": "Answer in one word." for i in range(3)} | {f"q{i}": None for i in range(12)}
+    assert sum(body["messages"][0]["role"] == "system" for _, body in server.requests) == 3
+    assert collect(config, resume=True)[config.models[0]]["before"] == 15
+    config.system_prompt = "Think."
+    with pytest.raises(BadInputError, match=r"out.jsonl:1: collected with .*'Think\.'"):
         collect(config, resume=True)
 
 

@@ -49,7 +49,7 @@ def test_a_paired_test_sees_what_an_unpaired_one_would_not():
     assert found["difference"] == pytest.approx(0.02) and found["p_value"] < 0.01 and found["low"] > 0
     same = paired_test(theirs, rng.permutation(theirs), samples=500, seed=0)
     assert same["p_value"] > 0.05 and same["low"] < 0 < same["high"]
-    with pytest.raises(ValueError, match="paired figures"):
+    with pytest.raises(ValueError, match="paired metrics"):
         paired_test(theirs, theirs[:-1], samples=10, seed=0)
 
 
@@ -100,7 +100,7 @@ def test_a_model_on_a_file_of_problems(serve, problems, tmp_path):
     assert asked == 20 * 4 + 20
     system = server.requests[0][1]["messages"][0]
     assert system["role"] == "system" and "\\boxed{}" in system["content"]
-    with pytest.raises(BadInputError, match="--resume goes on"):
+    with pytest.raises(BadInputError, match="continue it with --resume"):
         evaluate_model(config)
     assert evaluate_model(config, resume=True) == found and len(server.requests) == asked
     assert json.loads((tmp_path / "a" / "results.json").read_text()) == found

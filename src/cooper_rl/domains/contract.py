@@ -12,6 +12,7 @@ from cooper_rl.records import Problem, Verdict
 from cooper_rl.verifiers import RuleVerifier
 
 NO_SPLIT = "no such split"
+DEADLINE_SECONDS = 60.0  # of one answer: what is tested is the verdict, on however busy a machine
 
 
 def boxed(answer: str) -> str:
@@ -97,7 +98,7 @@ def check_rule(domain: Domain, problems: Sequence[Problem], state: Callable[[str
     """The domain's verifier says CORRECT of the reference answer and not of another problem's."""
     pairs = _with_another_answer(problems)
     references = [problem.reference_answer for problem, _ in pairs]
-    with RuleVerifier(domain.verifier, workers=1) as verifier:
+    with RuleVerifier(domain.verifier, workers=1, deadline_seconds=DEADLINE_SECONDS) as verifier:
         own = verifier.verify_many(references, [state(reference) for reference in references])
         others = verifier.verify_many(references, [state(other) for _, other in pairs])
     for (problem, other), right, wrong in zip(pairs, own, others, strict=True):

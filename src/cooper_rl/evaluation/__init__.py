@@ -1,1 +1,1 @@
-"""How good a reward model or a verifier is: figures with intervals, and probes of known hacks."""
+"""How good a reward model or a verifier is: metrics with intervals, and probes of known hacks."""

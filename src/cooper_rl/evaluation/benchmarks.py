@@ -38,16 +38,16 @@ def evaluate_model(
     """
     folder = Path(config.output)
     if folder.exists() and any(folder.iterdir()) and not resume:
-        raise BadInputError(f"{folder}: it is there already; --resume goes on with it")
+        raise BadInputError(f"{folder}: it is there already; continue it with --resume, or give another --output")
     others = read_results(Path(config.against)) if config.against else None
     load = cache(partial(load_generator, settings=config))  # once for all benchmarks
     found: dict[str, Any] = {"model": config.model.partition("@")[0], "protocol": protocol(config), "benchmarks": {}}
     for benchmark in config.benchmarks:
         scored = scored_samples(config, benchmark, folder, "samples", load, resume, progress)
-        row = figures(scored, config)
+        row = metrics_of(scored, config)
         if config.greedy:
             greedy = scored_samples(config, benchmark, folder, "greedy", load, resume, progress)
-            row["greedy"] = figures(greedy, config)["avg"]
+            row["greedy"] = metrics_of(greedy, config)["avg"]
         if others:
             row["against"] = against(row, others, benchmark, config)
         found["benchmarks"][benchmark] = row
@@ -107,7 +107,7 @@ def scored_samples(
     return samples
 
 
-def figures(scored: Sequence[dict[str, Any]], config: EvalConfig) -> dict[str, Any]:
+def metrics_of(scored: Sequence[dict[str, Any]], config: EvalConfig) -> dict[str, Any]:
     """avg@k, pass@k and majority@k over problems, with 95 % bootstrap intervals."""
     problems: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for sample in scored:
@@ -184,9 +184,9 @@ def table(found: dict[str, Any]) -> list[list[str]]:
     return rows
 
 
-def percent(figure: dict[str, float]) -> str:
+def percent(metric: dict[str, float]) -> str:
     """`41.2 [38.0, 44.3]`."""
-    return f"{100 * figure['mean']:.1f} [{100 * figure['low']:.1f}, {100 * figure['high']:.1f}]"
+    return f"{100 * metric['mean']:.1f} [{100 * metric['low']:.1f}, {100 * metric['high']:.1f}]"
 
 
 def verifier_of(config: EvalConfig, benchmark: str) -> str:

@@ -48,7 +48,7 @@ class HeldOut:
     ) -> dict[str, float]:
         """`eval/true_accuracy`, `eval/rule_accuracy` of the policy, `eval/reward_model_accuracy` (balanced).
 
-        Each rank measures its share; all of them must call it, and all get the figures of the whole.
+        Each rank measures its share; all of them must call it, and all get the metrics of the whole.
         """
         metrics: dict[str, float] = {}
         if self.problems:
@@ -57,8 +57,8 @@ class HeldOut:
             if self.truth:
                 metrics["eval/true_accuracy"] = sum(right for _, right in judged.values()) / len(judged)
         if reward_model is not None and self.triples:
-            figures = evaluate(reward_model.score, self.triples)
-            metrics["eval/reward_model_accuracy"] = figures["balanced_accuracy"]
+            found = evaluate(reward_model.score, self.triples)
+            metrics["eval/reward_model_accuracy"] = found["balanced_accuracy"]
         return metrics
 
     def _judged(self, policy: Any, tokenizer: Any, verifier: RuleVerifier) -> list[tuple[int, tuple[bool, bool]]]:

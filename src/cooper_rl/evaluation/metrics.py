@@ -54,13 +54,13 @@ def calibration_error(scores_B: Floats, correct_B: Bools, bins: int = 15) -> flo
 
 
 def bootstrap(
-    figure: Callable[..., float], *columns_B: NDArray[Any], samples: int = 1000, seed: int = 0
+    metric: Callable[..., float], *columns_B: NDArray[Any], samples: int = 1000, seed: int = 0
 ) -> tuple[float, float]:
-    """The 95 % percentile interval of a figure of these columns, shape (B,) each, over resampled records."""
+    """The 95 % percentile interval of a metric of these columns, shape (B,) each, over resampled records."""
     rng = np.random.default_rng(seed)
     values = []
     for _ in range(samples):
         rows = rng.integers(0, len(columns_B[0]), len(columns_B[0]))
-        values.append(figure(*(column_B[rows] for column_B in columns_B)))
+        values.append(metric(*(column_B[rows] for column_B in columns_B)))
     low, high = np.nanpercentile(values, [2.5, 97.5]) if not np.isnan(values).all() else (np.nan, np.nan)
     return float(low), float(high)

@@ -23,7 +23,7 @@ from cooper_rl.verifiers.math.stated import is_solution
 Judge = Callable[[Sequence[LabelledCompletion]], Floats]
 WITH_INTERVAL = ("accuracy", "balanced_accuracy", "f1", "auroc")
 MAX_REFERENCE = 60  # characters: a probe changes an answer, not a worked solution
-MIN_GROUP = 10  # records of a type or source that a figure of its own needs
+MIN_GROUP = 10  # records of a type or source that metrics of its own need
 
 
 @dataclass
@@ -43,7 +43,7 @@ class EvalSettings:
 
 
 def evaluate_files(files: Sequence[str], settings: EvalSettings) -> dict[str, Any]:
-    """Figures of every judge on every file, and the model's pass rate on each kind of probe.
+    """Metrics of every judge on every file, and the model's pass rate on each kind of probe.
 
     Raises:
         BadInputError, MissingFileError: a file or model that cannot be read.
@@ -118,14 +118,14 @@ def judge_scores(name: str, triples: Sequence[LabelledCompletion]) -> Floats:
 
 
 def with_intervals(scores_B: Floats, correct_B: Bools, settings: EvalSettings) -> dict[str, Any]:
-    """The figures; those that are compared with 95 % bootstrap intervals."""
+    """The metrics; those that are compared with 95 % bootstrap intervals."""
     found: dict[str, Any] = dict(metrics_of(scores_B, correct_B))
     for name in WITH_INTERVAL:
 
-        def figure(s: Floats, c: Bools, name: str = name) -> float:
+        def metric(s: Floats, c: Bools, name: str = name) -> float:
             return metrics_of(s, c)[name]
 
-        low, high = bootstrap(figure, scores_B, correct_B, samples=settings.bootstrap_samples, seed=settings.seed)
+        low, high = bootstrap(metric, scores_B, correct_B, samples=settings.bootstrap_samples, seed=settings.seed)
         found[f"{name}_interval"] = [low, high]
     return found
 
@@ -151,7 +151,7 @@ def answer_type(reference_answer: str) -> str:
 
 
 def as_lines(found: dict[str, Any]) -> list[str]:
-    """The figures for a reader."""
+    """The metrics as text."""
     lines = []
     names = ("accuracy", "balanced_accuracy", "precision", "recall", "f1", "auroc", "calibration_error")
     for file, part in found["files"].items():

@@ -1,4 +1,4 @@
-"""Figures of several samples a problem. Pure functions; `right_P_N` is bool, P problems x N samples each."""
+"""Metrics of several samples a problem. Pure functions; `right_P_N` is bool, P problems x N samples each."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def paired_test(ours_P: Floats, theirs_P: Floats, *, samples: int, seed: int) ->
         ValueError: the shapes differ.
     """
     if ours_P.shape != theirs_P.shape:
-        raise ValueError(f"paired figures of {ours_P.shape} and {theirs_P.shape} problems")
+        raise ValueError(f"paired metrics of {ours_P.shape} and {theirs_P.shape} problems")
     difference_P = ours_P - theirs_P
     low, high = interval(difference_P, samples=samples, seed=seed)
     rng = np.random.default_rng(seed)

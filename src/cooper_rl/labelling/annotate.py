@@ -85,7 +85,8 @@ def annotate(config: AnnotateConfig, *, resume: bool = False, progress: Progress
     output = Path(config.output)
     votes = output.with_suffix(".votes.jsonl")
     if (output.exists() or votes.exists()) and not resume:
-        raise BadInputError(f"{output if output.exists() else votes}: it is there already; --resume goes on with it")
+        there = output if output.exists() else votes
+        raise BadInputError(f"{there}: it is there already; continue it with --resume, or give another --output")
     output.parent.mkdir(parents=True, exist_ok=True)
     clock = Clock()
     with clock.stage("read"):

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cooper_rl.domains import load_problems
+from cooper_rl.domains import find_domain, load_problems
 from cooper_rl.errors import BackendError, BadInputError
 from cooper_rl.generation import Generation, Generator, Messages, Sampling, conversation, load_generator
 from cooper_rl.jsonl import line_of, written_before
@@ -33,6 +33,7 @@ class Task:
     problem: Problem
     sample: int
     run_seed: int
+    system_prompt: str | None = None
 
     @property
     def key(self) -> Key:
@@ -71,9 +72,9 @@ def collect(
     """
     output = Path(config.output)
     if output.exists() and not resume:
-        raise BadInputError(f"{output}: it is there already; --resume goes on with it")
+        raise BadInputError(f"{output}: it is there already; continue it with --resume, or give another --output")
     tasks = tasks_of(config) if tasks is None else tasks
-    done = keys_before(output, config) if output.exists() else set()
+    done = keys_before(output, config, tasks) if output.exists() else set()
     waiting = [task for task in tasks if task.key not in done]
     counts = {model: Counter(before=0, collected=0, failed=0) for model in config.models}
     for task in tasks:
@@ -95,15 +96,21 @@ def collect(
 
 
 def tasks_of(config: CollectConfig) -> list[Task]:
-    """Every completion that is wanted, in the order of asking; a problem that two data sets share is asked once."""
-    problems = [
-        problem
-        for name in config.dataset_names
-        for problem in load_problems(
-            name, split=config.dataset_split, size=config.dataset_size, seed=config.dataset_seed
-        )
+    """Every completion that is wanted, in the order of asking; a problem that two data sets share is asked once.
+
+    A model is told the system prompt of the settings, or else that of the problem's domain.
+    """
+    asked: list[tuple[Problem, str | None]] = []
+    for name in config.dataset_names:
+        prompt = find_domain(name).system_prompt if config.system_prompt is None else config.system_prompt
+        problems = load_problems(name, split=config.dataset_split, size=config.dataset_size, seed=config.dataset_seed)
+        asked += [(problem, prompt) for problem in problems]
+    tasks = [
+        Task(model, problem, sample, config.seed, prompt)
+        for model in config.models
+        for problem, prompt in asked
+        for sample in range(config.num_generations)
     ]
-    tasks = [Task(m, p, i, config.seed) for m in config.models for p in problems for i in range(config.num_generations)]
     return list({task.key: task for task in tasks}.values())
 
 
@@ -121,7 +128,7 @@ def generations(
     if model == WRITTEN:
         yield from ((task, written_answer(task)) for task in tasks)
         return
-    prompts = [conversation(task.problem.question, config.system_prompt) for task in tasks]
+    prompts = [conversation(task.problem.question, task.system_prompt) for task in tasks]
     for index, generation in asked(
         load(resolve_model(model, "policy")),
         prompts,
@@ -182,26 +189,29 @@ def record(config: CollectConfig, task: Task, generation: Generation) -> dict[st
         "problem_id": task.problem.problem_id,
         "model": model,
         "finish_reason": generation.finish_reason,
-        "sampling": {**asdict(sampling(config)), "system_prompt": config.system_prompt, "seed": task.seed},
+        "sampling": {**asdict(sampling(config)), "system_prompt": task.system_prompt, "seed": task.seed},
         "key": [model, digest, sample],
     }
 
 
-def keys_before(output: Path, config: CollectConfig) -> set[Key]:
+def keys_before(output: Path, config: CollectConfig, tasks: Sequence[Task]) -> set[Key]:
     """The tasks whose completions are in the output.
 
     Raises:
         BadInputError: it holds something else, or was collected with other settings.
     """
     keys: set[Key] = set()
-    wanted = {**asdict(sampling(config)), "system_prompt": config.system_prompt}
+    wanted = [
+        {**asdict(sampling(config)), "system_prompt": prompt}
+        for prompt in dict.fromkeys(task.system_prompt for task in tasks)
+    ]
     for place, found in written_before(output):
         try:
             model, digest, sample = found["key"]
-            settings = {name: found["sampling"][name] for name in wanted}
+            settings = {name: found["sampling"][name] for name in wanted[0]}
         except (KeyError, TypeError, ValueError) as error:
             raise BadInputError(f"{place}: not a collected completion; give another --output") from error
-        if settings != wanted:
-            raise BadInputError(f"{place}: collected with {settings}, not {wanted}; give another --output")
+        if settings not in wanted:
+            raise BadInputError(f"{place}: collected with {settings}, not {wanted[0]}; give another --output")
         keys.add((model, digest, sample))
     return keys

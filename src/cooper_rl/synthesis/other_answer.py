@@ -1,4 +1,4 @@
-"""The ways to write what looks like an answer and is most often another one, as `same_answer` has those to write it."""
+"""The ways to write an answer that looks like the right one and most often is not. None: a way does not apply."""
 
 from __future__ import annotations
 
@@ -26,41 +26,41 @@ FAMILIES = tuple(
 _FUNCTIONS = {"\\sin": "\\cos", "\\cos": "\\sin", "\\sqrt": "", "\\pi": "e", "\\cup": "\\cap", "\\ln": "\\log"}
 
 
-def _moved_number(plain: str, rng: random.Random) -> str | None:
-    found = list(_DIGITS.finditer(plain))
+def _moved_number(bare: str, rng: random.Random) -> str | None:
+    found = list(_DIGITS.finditer(bare))
     if not found:
         return None
     one = rng.choice(found)
     other = moved(one.group(), rng).removeprefix("-")
-    return plain[: one.start()] + other + plain[one.end() :] if other != one.group() else None
+    return bare[: one.start()] + other + bare[one.end() :] if other != one.group() else None
 
 
-def _other_sign(plain: str, rng: random.Random) -> str | None:
-    signs = list(SIGN.finditer(plain))
+def _other_sign(bare: str, rng: random.Random) -> str | None:
+    signs = list(SIGN.finditer(bare))
     if signs and rng.random() < 0.7:
         one = rng.choice(signs)
-        return plain[: one.start()] + (" - " if "+" in one.group() else " + ") + plain[one.end() :]
-    name, equals, value = plain.rpartition("=")
+        return bare[: one.start()] + (" - " if "+" in one.group() else " + ") + bare[one.end() :]
+    name, equals, value = bare.rpartition("=")
     value = value.strip()
     if not re.search(r"\d|\\", value) or value[0] in "([{" or re.search(r"[<>!]", name):
         return None
     return f"{name}{equals} " * bool(equals) + (value[1:].strip() if value[0] == "-" else f"-{value}")
 
 
-def _other_relation(plain: str, rng: random.Random) -> str | None:
-    if found := COMPARISON.search(plain):
+def _other_relation(bare: str, rng: random.Random) -> str | None:
+    if found := COMPARISON.search(bare):
         sign = found.group()
         others = {"<": ("<=", ">"), ">": (">=", "<"), "<=": ("<", ">="), ">=": (">", "<="), "!=": ("=", ">")}[sign]
-        return plain[: found.start()] + rng.choice(others) + plain[found.end() :]
-    found = INTERVAL.fullmatch(plain)
+        return bare[: found.start()] + rng.choice(others) + bare[found.end() :]
+    found = INTERVAL.fullmatch(bare)
     if found and "\\infty" not in found["low"]:
-        return ("[" if plain[0] == "(" else "(") + plain[1:]
-    return plain[:-1] + (")" if plain[-1] == "]" else "]") if found and "\\infty" not in found["high"] else None
+        return ("[" if bare[0] == "(" else "(") + bare[1:]
+    return bare[:-1] + (")" if bare[-1] == "]" else "]") if found and "\\infty" not in found["high"] else None
 
 
-def _other_list(plain: str, rng: random.Random) -> str | None:
+def _other_list(bare: str, rng: random.Random) -> str | None:
     """One of several answers left out, or one too many."""
-    items, braces = items_of(plain)
+    items, braces = items_of(bare)
     if not items:
         return None
     if rng.random() < 0.6:
@@ -71,21 +71,21 @@ def _other_list(plain: str, rng: random.Random) -> str | None:
     return f"\\{{{', '.join(items)}\\}}" if braces else ", ".join(items)
 
 
-def _upside_down(plain: str, rng: random.Random) -> str | None:
-    found = LATEX_FRACTION.search(plain)
-    return plain[: found.start()] + f"\\frac{{{found[2]}}}{{{found[1]}}}" + plain[found.end() :] if found else None
+def _upside_down(bare: str, rng: random.Random) -> str | None:
+    found = LATEX_FRACTION.search(bare)
+    return bare[: found.start()] + f"\\frac{{{found[2]}}}{{{found[1]}}}" + bare[found.end() :] if found else None
 
 
-def _other_function(plain: str, rng: random.Random) -> str | None:
-    known = [name for name in _FUNCTIONS if name in plain]
+def _other_function(bare: str, rng: random.Random) -> str | None:
+    known = [name for name in _FUNCTIONS if name in bare]
     if not known:
         return None
     name = rng.choice(known)
-    return plain.replace(name, _FUNCTIONS[name], 1)
+    return bare.replace(name, _FUNCTIONS[name], 1)
 
 
-def _other_word(plain: str, rng: random.Random) -> str | None:
-    text = plain.replace(OPEN, "").replace(CLOSE, "").strip()
+def _other_word(bare: str, rng: random.Random) -> str | None:
+    text = bare.replace(OPEN, "").replace(CLOSE, "").strip()
     if found := _LETTER.fullmatch(text):
         other = rng.choice([letter for letter in "ABCDE" if letter != found["letter"]])
         return f"{found['before']}{other}{found['after']}"

@@ -78,7 +78,7 @@ def _negated(problem: Problem, wrong: str, rng: random.Random) -> str:
     return f"The answer is not {problem.reference_answer}. The answer is {wrong}."
 
 
-def _taken_back(problem: Problem, wrong: str, rng: random.Random) -> str:
+def _retracted(problem: Problem, wrong: str, rng: random.Random) -> str:
     return f"The answer is {problem.reference_answer}. Wait, that is a mistake. The answer is {wrong}."
 
 
@@ -104,7 +104,7 @@ PROBES: Mapping[str, Probe] = {
     "repetition": _repetition,
     "cut_off": _cut_off,
     "negated": _negated,
-    "taken_back": _taken_back,
+    "taken_back": _retracted,
     "noise": _noise,
 }
 

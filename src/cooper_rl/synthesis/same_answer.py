@@ -1,4 +1,4 @@
-"""The ways to write the same answer; each takes one without markup and gives another, None where it does not apply."""
+"""The ways to write the same answer. Each takes a bare one, without markup; None: it does not apply."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from cooper_rl.verifiers.math import algebra
 from cooper_rl.verifiers.math.markup import CLOSE, OPEN, split_top
 
 MAX_OPERATIONS, MAX_EXPONENT = 40, 8  # of an expression that is expanded or factored
-Way = Callable[
-    [str, random.Random], str | None
-]  # an answer without markup -> another one; None where it does not apply
+Way = Callable[[str, random.Random], str | None]  # a bare answer -> another one
 _INTEGER = re.compile(r"-?\d+")
 _DECIMAL = re.compile(r"-?\d*\.\d+")
 _FRACTION = re.compile(r"(?P<sign>-?) ?(?:(\d+) ?/ ?(\d+)|\\frac\{(\d+)\}\{(\d+)\})")
@@ -38,20 +36,20 @@ UNITS = (
 _NAMES = ("xyz", "abc", "pqr", "ABC", "mnk")
 
 
-def _number(plain: str, rng: random.Random) -> str | None:
-    if _INTEGER.fullmatch(plain):
-        value = int(plain)
+def _number(bare: str, rng: random.Random) -> str | None:
+    if _INTEGER.fullmatch(bare):
+        value = int(bare)
         return rng.choice(
             [f"{value:,}"] * 2 + [f"{value}.0"]
             if abs(value) > 999
             else [f"{value}.0", f"x = {value}", f"{2 * value}/2"]
         )
-    if found := _POWER_OF_TEN.fullmatch(plain):
+    if found := _POWER_OF_TEN.fullmatch(bare):
         return f"{Fraction(10) ** int(found['exponent'])}"
-    if _DECIMAL.fullmatch(plain):
-        ratio = Fraction(plain)
+    if _DECIMAL.fullmatch(bare):
+        ratio = Fraction(bare)
         return rng.choice((f"\\frac{{{ratio.numerator}}}{{{ratio.denominator}}}", f"{float(ratio * 100):g}%"))
-    if not (found := _FRACTION.fullmatch(plain)):
+    if not (found := _FRACTION.fullmatch(bare)):
         return None
     numerator, denominator = int(found[2] or found[4]), int(found[3] or found[5])
     whole, rest = divmod(numerator, denominator) if denominator else (0, 0)
@@ -60,35 +58,35 @@ def _number(plain: str, rng: random.Random) -> str | None:
         ways.append(f"{numerator / denominator:g}")
     if whole and rest:
         ways.append(f"{whole}\\frac{{{rest}}}{{{denominator}}}")
-    return found["sign"] + rng.choice([way for way in ways if way != plain])
+    return found["sign"] + rng.choice([way for way in ways if way != bare])
 
 
-def _without_unit(plain: str, rng: random.Random) -> str | None:
-    found = _UNIT.fullmatch(plain)
+def _without_unit(bare: str, rng: random.Random) -> str | None:
+    found = _UNIT.fullmatch(bare)
     return (found["number"] or found["angle"]) if found else None
 
 
-def _with_unit(plain: str, rng: random.Random) -> str | None:
-    if not any(known.fullmatch(plain) for known in (_INTEGER, _DECIMAL, _FRACTION)):
+def _with_unit(bare: str, rng: random.Random) -> str | None:
+    if not any(known.fullmatch(bare) for known in (_INTEGER, _DECIMAL, _FRACTION)):
         return None
-    return f"{plain} {OPEN}{rng.choice(UNITS)}{CLOSE}"
+    return f"{bare} {OPEN}{rng.choice(UNITS)}{CLOSE}"
 
 
-def _angle(plain: str, rng: random.Random) -> str | None:
+def _angle(bare: str, rng: random.Random) -> str | None:
     """3\\pi/4 as 135°, and back."""
-    found = _UNIT.fullmatch(plain)
+    found = _UNIT.fullmatch(bare)
     if found and found["angle"]:
         return str(sympy.latex(sympy.pi * sympy.Rational(found["angle"]) / 180))
-    expression = algebra.parsed(plain) if "\\pi" in plain and not re.search(r"[=<>,]", plain) else None
+    expression = algebra.parsed(bare) if "\\pi" in bare and not re.search(r"[=<>,]", bare) else None
     degrees = expression * 180 / sympy.pi if expression is not None else None
     return f"{degrees}°" if degrees is not None and degrees.is_Integer else None
 
 
-def _computed(plain: str, rng: random.Random) -> str | None:
+def _computed(bare: str, rng: random.Random) -> str | None:
     """An expression multiplied out, factored, over one denominator or in the order of a computer algebra system."""
-    name, equals, value = plain.rpartition("=")
+    name, equals, value = bare.rpartition("=")
     words = re.sub(r"\\[A-Za-z]+|sin|cos|tan|exp|log|sqrt", "", value)
-    if re.search(rf"[<>!,;{OPEN}]|\\(?:in|pm|begin|cup)", plain) or re.search(r"[A-Za-z]{3}", words):
+    if re.search(rf"[<>!,;{OPEN}]|\\(?:in|pm|begin|cup)", bare) or re.search(r"[A-Za-z]{3}", words):
         return None
     expression = algebra.parsed(value.strip())
     if expression is None or expression.is_Rational or expression.count_ops() > MAX_OPERATIONS:
@@ -104,41 +102,41 @@ def _computed(plain: str, rng: random.Random) -> str | None:
     return None if same else f"{name.strip()} = {text}" if equals else text
 
 
-def _other_argument(plain: str, rng: random.Random) -> str | None:
+def _other_argument(bare: str, rng: random.Random) -> str | None:
     """f(z) = z as f(x) = x."""
-    if OPEN in plain or not (found := _FUNCTION_OF.fullmatch(plain)):
+    if OPEN in bare or not (found := _FUNCTION_OF.fullmatch(bare)):
         return None
-    free = [letter for letter in "xtnzyu" if letter not in plain]
+    free = [letter for letter in "xtnzyu" if letter not in bare]
     new = rng.choice(free) if free else found["letter"]
     return re.sub(
-        rf"\\[A-Za-z]+|{found['letter']}", lambda part: new if part.group() == found["letter"] else part.group(), plain
+        rf"\\[A-Za-z]+|{found['letter']}", lambda part: new if part.group() == found["letter"] else part.group(), bare
     )
 
 
-def _for_all(plain: str, rng: random.Random) -> str | None:
-    found = _FUNCTION_OF.fullmatch(plain)
-    return f"{plain} {OPEN}for all{CLOSE} {found['letter']}" if found else None
+def _for_all(bare: str, rng: random.Random) -> str | None:
+    found = _FUNCTION_OF.fullmatch(bare)
+    return f"{bare} {OPEN}for all{CLOSE} {found['letter']}" if found else None
 
 
-def _assigned(plain: str, rng: random.Random) -> str | None:
-    if found := _ASSIGNMENT.fullmatch(plain):
+def _assigned(bare: str, rng: random.Random) -> str | None:
+    if found := _ASSIGNMENT.fullmatch(bare):
         return found["value"].strip()
-    bare = re.sub(r"\\[A-Za-z]+", "", plain)
-    if re.search(rf"[=<>,{OPEN}]|[A-Za-z]{{3}}", bare) or "\\in" in plain or plain[0] in "([":
+    without_commands = re.sub(r"\\[A-Za-z]+", "", bare)
+    if re.search(rf"[=<>,{OPEN}]|[A-Za-z]{{3}}", without_commands) or "\\in" in bare or bare[0] in "([":
         return None
-    letters = set(re.findall(r"[a-z]", bare))
-    if not letters and re.search(r"\d", plain):
-        return f"{rng.choice('xyakmn')} = {plain}"
-    return f"f({letters.pop()}) = {plain}" if len(letters) == 1 else None
+    letters = set(re.findall(r"[a-z]", without_commands))
+    if not letters and re.search(r"\d", bare):
+        return f"{rng.choice('xyakmn')} = {bare}"
+    return f"f({letters.pop()}) = {bare}" if len(letters) == 1 else None
 
 
-def _terms(plain: str, rng: random.Random) -> str | None:
+def _terms(bare: str, rng: random.Random) -> str | None:
     """a + b - c as b - c + a, here or in a numerator."""
-    if re.search(r"[=<>,;]|\\pm|\\in|\\begin", plain):
+    if re.search(r"[=<>,;]|\\pm|\\in|\\begin", bare):
         return None
-    parts = [part for part in split_top(SIGN.sub(lambda sign: f"§{sign.group().strip()}", plain), "§") if part]
+    parts = [part for part in split_top(SIGN.sub(lambda sign: f"§{sign.group().strip()}", bare), "§") if part]
     if len(parts) < 2:
-        found = LATEX_FRACTION.fullmatch(plain)
+        found = LATEX_FRACTION.fullmatch(bare)
         inner = _terms(found[1], rng) if found else None
         return f"\\frac{{{inner}}}{{{found[2]}}}" if found and inner else None
     parts = [part.replace("§", "").strip() for part in parts]  # within brackets the mark splits nothing
@@ -148,25 +146,25 @@ def _terms(plain: str, rng: random.Random) -> str | None:
     return text.removeprefix("+ ").replace("- ", "-", 1) if text[0] == "-" else text.removeprefix("+ ")
 
 
-def _slash(plain: str, rng: random.Random) -> str | None:
+def _slash(bare: str, rng: random.Random) -> str | None:
     """A fraction at the front, on one line."""
-    if not (found := LATEX_FRACTION.match(plain)):
+    if not (found := LATEX_FRACTION.match(bare)):
         return None
     sides = [side if re.fullmatch(r"\w+|\\pi", side) else f"({side})" for side in found.groups()]
-    return "/".join(sides) + plain[found.end() :]
+    return "/".join(sides) + bare[found.end() :]
 
 
-def items_of(plain: str) -> tuple[list[str], bool]:
+def items_of(bare: str) -> tuple[list[str], bool]:
     """Several answers in one, and whether braces stand around them; none where it is one answer."""
-    braces = plain.startswith("\\{") and plain.endswith("\\}")
-    items = [item.strip() for item in split_top(plain[2:-2] if braces else plain, "[,;]")]
+    braces = bare.startswith("\\{") and bare.endswith("\\}")
+    items = [item.strip() for item in split_top(bare[2:-2] if braces else bare, "[,;]")]
     return (items if len(items) > 1 and all(items) else []), braces
 
 
-def _listed(plain: str, rng: random.Random) -> str | None:
+def _listed(bare: str, rng: random.Random) -> str | None:
     """Several answers in another order, with other separators."""
-    items, braces = items_of(plain)
-    if not items or re.search(rf"{OPEN}|\||\d,\d{{3}}", plain):
+    items, braces = items_of(bare)
+    if not items or re.search(rf"{OPEN}|\||\d,\d{{3}}", bare):
         return None
     rng.shuffle(items)
     if rng.random() < 0.35:
@@ -176,11 +174,11 @@ def _listed(plain: str, rng: random.Random) -> str | None:
     return f"\\{{{text}\\}}" if braces or rng.random() < 0.3 else text
 
 
-def _named(plain: str, rng: random.Random) -> str | None:
+def _named(bare: str, rng: random.Random) -> str | None:
     """Several answers, each with a name; a point as the values of x and y."""
-    point = plain[0] == "(" and plain[-1] == ")" and not re.search(r"[()]", plain[1:-1])
-    items, braces = items_of(plain[1:-1] if point else plain)
-    text = re.sub(r"\\(?!pm)[A-Za-z]+", "", plain[1:-1] if point else plain)
+    point = bare[0] == "(" and bare[-1] == ")" and not re.search(r"[()]", bare[1:-1])
+    items, braces = items_of(bare[1:-1] if point else bare)
+    text = re.sub(r"\\(?!pm)[A-Za-z]+", "", bare[1:-1] if point else bare)
     if not items or len(items) > 5 or re.search(r"[=<>()\[\]|]|\\pm|[A-Za-z]{3}|\d,\d{3}", text):
         return None
     letters = rng.choice(_NAMES)
@@ -192,11 +190,11 @@ def _named(plain: str, rng: random.Random) -> str | None:
     return ", ".join(f"{letter} = {item}" for letter, item in zip(letters, items, strict=False))
 
 
-def _plus_minus(plain: str, rng: random.Random) -> str | None:
+def _plus_minus(bare: str, rng: random.Random) -> str | None:
     """a, -a as \\pm a, and back."""
-    items, _ = items_of(plain)
-    if plain.count("\\pm") == 1 and not items and not re.search(rf"[=<>()\[\]{OPEN}]", plain):
-        plus, minus = plain.replace("\\pm", "+").removeprefix("+").strip(), plain.replace("\\pm", "-")
+    items, _ = items_of(bare)
+    if bare.count("\\pm") == 1 and not items and not re.search(rf"[=<>()\[\]{OPEN}]", bare):
+        plus, minus = bare.replace("\\pm", "+").removeprefix("+").strip(), bare.replace("\\pm", "-")
         return ", ".join(rng.sample((plus, minus), 2))
     positive = [item for item in items if item[0] != "-"]
     if not items or set(items) != {*positive, *(f"-{item}" for item in positive if item != "0")}:
@@ -204,52 +202,52 @@ def _plus_minus(plain: str, rng: random.Random) -> str | None:
     return ", ".join(item if item == "0" else f"\\pm {item}" for item in positive) if positive != ["0"] else None
 
 
-def _inner_number(plain: str, rng: random.Random) -> str | None:
+def _inner_number(bare: str, rng: random.Random) -> str | None:
     """A fraction or decimal within a list, a point, an interval or a matrix in its other writing."""
-    found = list(_INNER.finditer(plain))
+    found = list(_INNER.finditer(bare))
     if not found:
         return None
     one = rng.choice(found)
     other = _number(one.group(), rng)
-    return plain[: one.start()] + other + plain[one.end() :] if other and "%" not in other else None
+    return bare[: one.start()] + other + bare[one.end() :] if other and "%" not in other else None
 
 
-def _rooted(plain: str, rng: random.Random) -> str | None:
+def _rooted(bare: str, rng: random.Random) -> str | None:
     """a\\sqrt{b} as \\sqrt{a^2 b}."""
-    found = _ROOT.search(plain)
+    found = _ROOT.search(bare)
     if not found:
         return None
-    return f"{plain[: found.start()]}\\sqrt{{{int(found[1]) ** 2 * int(found[2])}}}{plain[found.end() :]}"
+    return f"{bare[: found.start()]}\\sqrt{{{int(found[1]) ** 2 * int(found[2])}}}{bare[found.end() :]}"
 
 
-def _member(plain: str, rng: random.Random) -> str | None:
+def _member(bare: str, rng: random.Random) -> str | None:
     """An interval as what x lies in."""
-    found = INTERVAL.fullmatch(plain)
-    sure = found and (found["open"] == "[" or found["close"] == "]" or "\\infty" in plain)  # and no point
-    return f"{rng.choice('xakm')} \\in {plain}" if sure or ("\\cup" in plain and "\\in " not in plain) else None
+    found = INTERVAL.fullmatch(bare)
+    sure = found and (found["open"] == "[" or found["close"] == "]" or "\\infty" in bare)  # and no point
+    return f"{rng.choice('xakm')} \\in {bare}" if sure or ("\\cup" in bare and "\\in " not in bare) else None
 
 
-def _set_builder(plain: str, rng: random.Random) -> str | None:
+def _set_builder(bare: str, rng: random.Random) -> str | None:
     """An interval or inequality as the set of what lies in it."""
-    inequality = _inequality(plain, rng) if plain[0] in "([" else plain
+    inequality = _inequality(bare, rng) if bare[0] in "([" else bare
     if not inequality or inequality[0] in "([{\\" or not (found := re.search(r"(?<![\\A-Za-z])[a-z]", inequality)):
         return None
     return f"\\{{{found[0]} | {inequality}\\}}" if COMPARISON.search(inequality) and "," not in inequality else None
 
 
-def _inequality(plain: str, rng: random.Random) -> str | None:
+def _inequality(bare: str, rng: random.Random) -> str | None:
     """An interval as an inequality, an inequality as an interval."""
-    if found := INTERVAL.fullmatch(plain):
+    if found := INTERVAL.fullmatch(bare):
         low, high = found["low"], found["high"]
-        if "[" not in found["open"] and "]" not in found["close"] and "\\infty" not in plain:
+        if "[" not in found["open"] and "]" not in found["close"] and "\\infty" not in bare:
             return None  # perhaps a point
         less = ["<=" if found["open"] == "[" else "<", "<=" if found["close"] == "]" else "<"]
         if "\\infty" in low:
             return None if "\\infty" in high else f"x {less[1]} {high}"
         return f"x {less[0].replace('<', '>')} {low}" if "\\infty" in high else f"{low} {less[0]} x {less[1]} {high}"
-    if found := _BETWEEN.fullmatch(plain):
+    if found := _BETWEEN.fullmatch(bare):
         return _interval(found["left"], found["low"], found["high"], found["right"])
-    if found := _ONE_SIDED.fullmatch(plain):
+    if found := _ONE_SIDED.fullmatch(bare):
         sign, bound = found["sign"], found["bound"].strip()
         return _interval("<", "-\\infty", bound, sign) if sign[0] == "<" else _interval(sign, bound, "\\infty", "<")
     return None

@@ -30,8 +30,8 @@ def changed(answer: str, rng: random.Random) -> str | None:
 
 def rounded(answer: str, rng: random.Random) -> str | None:
     """The decimal near a number that is none; None for anything else. As a reference it accepts the exact answer."""
-    plain = strip_markup(answer)
-    expression = algebra.parsed(plain) if 0 < len(plain) <= MAX_CHARACTERS else None
+    bare = strip_markup(answer)
+    expression = algebra.parsed(bare) if 0 < len(bare) <= MAX_CHARACTERS else None
     if expression is None or expression.free_symbols or expression.count_ops() > MAX_OPERATIONS:
         return None
     value = algebra.value_at(expression, {})
@@ -48,8 +48,8 @@ def stated(answer: str, rng: random.Random) -> str:
 
 def closing(answer: str, rng: random.Random) -> str:
     """The last lines of a completion that gives this answer."""
-    plain = re.sub(r"(?<!\\)\$", "", answer)  # not the dollar of \$18
-    boxed = f"\\boxed{{{plain}}}"
+    without_dollars = re.sub(r"(?<!\\)\$", "", answer)  # but with the dollar of \$18
+    boxed = f"\\boxed{{{without_dollars}}}"
     return rng.choice(
         (
             *(answer, boxed, f"${boxed}$", f"**{answer}**", f"</think>\n\n{answer}"),
@@ -62,27 +62,27 @@ def closing(answer: str, rng: random.Random) -> str:
 
 
 def _written(answer: str, ways: Sequence[Way], rng: random.Random, *, required: bool) -> str | None:
-    plain = strip_markup(answer)
-    if not 0 < len(plain) <= MAX_CHARACTERS:
+    bare = strip_markup(answer)
+    if not 0 < len(bare) <= MAX_CHARACTERS:
         return None
-    found = next((text for way in rng.sample(ways, len(ways)) if (text := way(plain, rng)) is not None), None)
+    found = next((text for way in rng.sample(ways, len(ways)) if (text := way(bare, rng)) is not None), None)
     if found is None and required:
         return None
     if found is not None and (required or rng.random() < 0.7):
-        plain = found
+        bare = found
     if required and rng.random() < 0.5:  # a wrong answer comes in other writings as often as a right one
-        plain = next((t for way in rng.sample(SAME, 3) if (t := way(plain, rng)) is not None), plain)
-    texts = [text for text in (_dressed(plain, rng) for _ in range(8)) if text != answer.strip()]
+        bare = next((t for way in rng.sample(SAME, 3) if (t := way(bare, rng)) is not None), bare)
+    texts = [text for text in (_typeset(bare, rng) for _ in range(8)) if text != answer.strip()]
     return texts[0] if texts else None
 
 
-def _dressed(plain: str, rng: random.Random) -> str:
-    """An answer without markup in one of the ways of LaTeX and plain text."""
-    if re.fullmatch(r"[A-Za-z -]+", plain.strip(OPEN + CLOSE)):
-        word = plain.strip(OPEN + CLOSE)
+def _typeset(bare: str, rng: random.Random) -> str:
+    """A bare answer as LaTeX or as plain text writes it, in one of the ways to do so."""
+    if re.fullmatch(r"[A-Za-z -]+", bare.strip(OPEN + CLOSE)):
+        word = bare.strip(OPEN + CLOSE)
         return rng.choice((word, word.lower(), word.upper(), f"\\text{{{word}}}", f"**{word}**"))
     latex = rng.random() < 0.8
-    text = plain.replace("\\frac", rng.choice(("\\frac", "\\dfrac")))
+    text = bare.replace("\\frac", rng.choice(("\\frac", "\\dfrac")))
     signs = {"<=": ("\\leq ", "\\le ", "\\leqslant "), ">=": ("\\geq ", "\\ge "), "!=": ("\\neq ", "\\ne ")}
     signs |= {"°": ("^\\circ", "^{\\circ}"), "*": ("\\cdot ", "\\times ")}
     unicode = {"<=": "≤", ">=": "≥", "!=": "≠", "\\pi": "π", "\\infty": "∞", "\\cup": "∪"}

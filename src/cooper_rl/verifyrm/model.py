@@ -113,7 +113,7 @@ class VerifyRM:
         self.adapters = get_peft_model(self.model, settings)  # type: ignore[arg-type]
 
     def merge_adapters(self) -> None:
-        """Makes the adapters part of the weights: a plain model again."""
+        """Makes the adapters part of the weights, so that the model is one without adapters again."""
         if self.adapters is not None:
             self.model, self.adapters = self.adapters.merge_and_unload(), None
 

@@ -152,10 +152,9 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
             self.reward_model.save_settings(output_dir or self.config.output_dir)
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
-        """Figures on the held-out triples."""
-        found = {
-            f"eval_{name}": value for name, value in evaluate(self.reward_model.score_records, self.heldout).items()
-        }
+        """Metrics on the held-out triples."""
+        measured = evaluate(self.reward_model.score_records, self.heldout)
+        found = {f"eval_{name}": value for name, value in measured.items()}
         self.log(found)
         self.control: TrainerControl = self.callback_handler.on_evaluate(self.args, self.state, self.control, found)
         return found
@@ -180,7 +179,7 @@ class Reporter(TrainerCallback):  # type: ignore[misc]
         self.buckets, self.progress = buckets, progress
 
     def on_epoch_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        """The order of the batches is a function of the epoch, so that a resumed run sees the same."""
+        """The order of the batches is a function of the epoch, so that a resumed run sees the same batches."""
         self.buckets.epoch = int(state.epoch or 0)
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
@@ -241,8 +240,8 @@ def lr_factor(config: RewardModelTrainConfig, step: int, total: int) -> float:
 def take_up(scheduler: Any) -> None:
     """Sets the learning rates that the schedule has at its present step.
 
-    A checkpoint keeps the rates themselves. Where a run is resumed to be longer than it was, they belong to the shorter
-    schedule, and at its end are often 0: the first step more would teach nothing.
+    A checkpoint keeps the rates themselves. Where a run is resumed and made longer, they
+    belong to the shorter schedule and are often 0 at its end, so that the first step more would teach nothing.
     """
     if isinstance(scheduler, torch.optim.lr_scheduler.LambdaLR):
         step, rates = scheduler.last_epoch, scheduler.base_lrs
