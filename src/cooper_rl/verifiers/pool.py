@@ -99,7 +99,8 @@ class RuleVerifier:
     Args:
         kind: `math` (the default), `math_verify` (the plain library), `exact`, `choice`, `reasoning_gym:<task>`, the
             name of an entry point of the group `cooper_rl.verifiers`, or `module:function`. A verifier is a function
-            `explain(reference, completion) -> Verification`.
+            `explain(reference, completion) -> Verification`. `math+module:class` is `math` with an answer form of your
+            own (docs/extending-forms.md).
         workers: processes, started when first needed.
         deadline_seconds: hard limit for one item; past it the verdict is TIMEOUT.
         memory_limit_mb: address space of a worker; an item that needs more is ERROR.

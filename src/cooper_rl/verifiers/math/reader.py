@@ -64,7 +64,7 @@ class Reader:
     """
 
     def __init__(self, forms: Sequence[type[AnswerForm]] = ()) -> None:
-        self._order = (*forms, *READ_ORDER)
+        self._parsers = tuple(shape.parse for shape in (*forms, *READ_ORDER))
         self.form_of = lru_cache(maxsize=KEPT)(self._form_of)
 
     def _form_of(self, text: str) -> AnswerForm | None:
@@ -80,8 +80,8 @@ class Reader:
         def read(part: str) -> AnswerForm | None:
             return self._read(part, depth + 1)
 
-        for shape in self._order:
-            found = shape.parse(text, read)
+        for parse in self._parsers:
+            found = parse(text, read)
             if found is not None:
                 return found
         return None

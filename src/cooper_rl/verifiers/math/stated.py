@@ -14,9 +14,11 @@ from cooper_rl.verifiers.math.numerals import NUMBER_WORDS
 
 MAX_BARE = 300
 MAX_BOXES = 64  # the last ones
+MAX_BOX = 2000  # characters of one
 RECENT = 4  # readings that are kept: the worker asks again for what its verifier has read
 
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
+_BRACE = re.compile(r"[{}]")
 _CONCLUSION = re.compile(  # before a bare answer that is one
     r"\s*(?:so|thus|hence|therefore),? (?:we (?:get|have|obtain|find)|(?:it|this|that) (?:is|gives|makes))\b:?"
     r"(?!.*(?:[,;]|\band\b|\bor\b))",
@@ -109,14 +111,14 @@ def _boxes(text: str) -> tuple[list[str], list[str]]:
     boxes, gaps, end = [], [], 0
     for match in list(_BOX.finditer(text))[-MAX_BOXES:]:
         depth, start = 1, match.end()
-        for index in range(start, min(len(text), start + 2000)):
-            depth += (text[index] == "{") - (text[index] == "}")
+        for brace in _BRACE.finditer(text, start, start + MAX_BOX):
+            depth += 1 if brace.group() == "{" else -1
             if depth == 0:
-                content = text[start:index].strip()
+                content = text[start : brace.start()].strip()
                 if content:
                     boxes.append(content)
                     gaps.append(text[end : match.start()])
-                end = index + 1
+                end = brace.end()
                 break
     return boxes, gaps
 
