@@ -112,12 +112,22 @@ def chi_square(counts, probabilities, total):
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [{}, {"temperature": 0.6}, {"top_p": 0.7}, {"top_k": 3}, {"min_p": 0.2}, {"temperature": 1.5, "top_p": 0.9}],
+    ("settings", "nucleus"),  # the one likeliest token does not reach top_p, all seven do
+    [
+        ({}, 64),
+        ({"temperature": 0.6}, 64),
+        ({"top_p": 0.7}, 1),
+        ({"top_p": 0.7}, 64),
+        ({"top_k": 3}, 64),
+        ({"min_p": 0.2}, 64),
+        ({"temperature": 1.5, "top_p": 0.9}, 1),
+        ({"temperature": 1.5, "top_p": 0.9}, 64),
+    ],
     ids=str,
 )
-def test_sequences_are_as_frequent_as_the_model_says(settings):
+def test_sequences_are_as_frequent_as_the_model_says(settings, nucleus, monkeypatch):
     """All sequences of three tokens out of seven; some end early, so that rows leave and move."""
+    monkeypatch.setattr(decode, "NUCLEUS", nucleus)
     model = model_of("llama", vocab_size=7)
     with torch.no_grad():
         model.lm_head.weight.mul_(0.15)

@@ -38,6 +38,7 @@ OTHER_SEARCHES = ("prompt_lookup_num_tokens", "assistant_early_exit", "penalty_a
 KNOWN_INPUTS = {"attention_mask", "position_ids", "past_key_values", "use_cache", "logits_to_keep"}
 ROOM = 64  # tokens that a layer's buffer grows by
 LEAVE_SHARE = 8  # rows leave the batch when at least one in so many has ended
+NUCLEUS = 64  # tokens among which top_p is looked for first
 CHECK_EVERY = 8  # tokens between two looks at which rows have ended, on an accelerator, where each look waits for it
 
 
@@ -183,10 +184,11 @@ def shrinking_sample(
     batch = _Batch(model, input_ids, stopping_criteria.max_length, _eos_ids(stopping_criteria, input_ids), model_kwargs)
     batch.may_leave = all(type(each) in ROW_BY_ROW for each in logits_processor)
     logits_B_V = batch.prefill()
+    before, top_p = without_nucleus(logits_processor)
     while True:
-        scores_B_V = logits_processor(batch.history(), logits_B_V) if len(logits_processor) else logits_B_V
+        scores_B_V = before(batch.history(), logits_B_V) if len(before) else logits_B_V
         if generation_config.do_sample:
-            tokens_B = drawn(torch.softmax(scores_B_V, dim=-1))
+            tokens_B = drawn_of_nucleus(torch.softmax(scores_B_V, dim=-1), top_p)
         else:
             tokens_B = torch.argmax(scores_B_V, dim=-1)
         if batch.add(tokens_B, generation_config._pad_token_tensor):
@@ -204,6 +206,30 @@ def drawn(probabilities_B_V: Tensor) -> Tensor:
     shape, device = (len(probabilities_B_V), 1), probabilities_B_V.device
     passed_B = torch.rand(shape, dtype=torch.float64, device=device) * cumulated_B_V[:, -1:]
     return torch.searchsorted(cumulated_B_V, passed_B, right=True)[:, 0].clamp(max=probabilities_B_V.shape[1] - 1)
+
+
+def without_nucleus(processors: Any) -> tuple[Any, float]:
+    """The processors before a top_p that comes last, and this top_p; all of them and 1 where it does not."""
+    last = processors[-1] if len(processors) else None
+    if type(last) is logits_process.TopPLogitsWarper and last.min_tokens_to_keep == 1:
+        return type(processors)(processors[:-1]), float(last.top_p)
+    return processors, 1.0
+
+
+def drawn_of_nucleus(probabilities_B_V: Tensor, top_p: float) -> Tensor:
+    """One token of each row, (B,), among the likeliest whose probabilities reach `top_p`.
+
+    Where the `NUCLEUS` likeliest reach it in every row, the vocabulary need not be sorted, which takes as long as the
+    forward pass of a small model.
+    """
+    if top_p >= 1:
+        return drawn(probabilities_B_V)
+    likeliest = probabilities_B_V.topk(min(NUCLEUS, probabilities_B_V.shape[1]), dim=-1)
+    if bool((likeliest.values.sum(-1) < top_p).any()):
+        likeliest = probabilities_B_V.sort(dim=-1, descending=True)
+    before = likeliest.values.cumsum(-1) - likeliest.values
+    places_B = drawn(likeliest.values.masked_fill(before >= top_p, 0.0))
+    return likeliest.indices.gather(1, places_B[:, None])[:, 0]
 
 
 def _eos_ids(criteria: Any, like: Tensor) -> Tensor | None:
