@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from cooper_rl.generation import decode
+from cooper_rl.generation import decode, draw
 
 SIZES = {"vocab_size": 40, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
 PLAIN = {
@@ -112,12 +112,22 @@ def chi_square(counts, probabilities, total):
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [{}, {"temperature": 0.6}, {"top_p": 0.7}, {"top_k": 3}, {"min_p": 0.2}, {"temperature": 1.5, "top_p": 0.9}],
+    ("settings", "nucleus"),  # the one likeliest token does not reach top_p, all seven do
+    [
+        ({}, 64),
+        ({"temperature": 0.6}, 64),
+        ({"top_p": 0.7}, 1),
+        ({"top_p": 0.7}, 64),
+        ({"top_k": 3}, 64),
+        ({"min_p": 0.2}, 64),
+        ({"temperature": 1.5, "top_p": 0.9}, 1),
+        ({"temperature": 1.5, "top_p": 0.9}, 64),
+    ],
     ids=str,
 )
-def test_sequences_are_as_frequent_as_the_model_says(settings):
+def test_sequences_are_as_frequent_as_the_model_says(settings, nucleus, monkeypatch):
     """All sequences of three tokens out of seven; some end early, so that rows leave and move."""
+    monkeypatch.setattr(draw, "NUCLEUS", nucleus)
     model = model_of("llama", vocab_size=7)
     with torch.no_grad():
         model.lm_head.weight.mul_(0.15)
@@ -168,6 +178,6 @@ def warped(logits, decoding):
 def test_a_token_of_probability_zero_is_never_drawn():
     probabilities = torch.tensor([[0.0, 0.25, 0.0, 0.75, 0.0]]).repeat(10000, 1)
     torch.manual_seed(1)
-    drawn = decode.drawn(probabilities)
+    drawn = draw.drawn(probabilities)
     assert set(drawn.tolist()) == {1, 3}
     assert (drawn == 1).float().mean().item() == pytest.approx(0.25, abs=5 * (0.25 * 0.75 / 10000) ** 0.5)

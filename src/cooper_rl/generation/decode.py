@@ -20,10 +20,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import DynamicCache, GenerationMixin
-from transformers.cache_utils import DynamicLayer
+from transformers import GenerationMixin
 from transformers.generation import logits_process
 from transformers.generation import stopping_criteria as stopping
+
+from cooper_rl.generation.cache import ROOM, has_plain_layers, roomy
+from cooper_rl.generation.draw import drawn_of_nucleus, without_nucleus
 
 # Processors whose result for a row depends on that row alone, wherever it stands in the batch.
 ROW_BY_ROW = (
@@ -36,71 +38,8 @@ ROW_BY_ROW = (
 IN_PLACE = (logits_process.RepetitionPenaltyLogitsProcessor,)  # knows the rows by their place: none may leave
 OTHER_SEARCHES = ("prompt_lookup_num_tokens", "assistant_early_exit", "penalty_alpha", "dola_layers", "constraints")
 KNOWN_INPUTS = {"attention_mask", "position_ids", "past_key_values", "use_cache", "logits_to_keep"}
-ROOM = 64  # tokens that a layer's buffer grows by
 LEAVE_SHARE = 8  # rows leave the batch when at least one in so many has ended
 CHECK_EVERY = 8  # tokens between two looks at which rows have ended, on an accelerator, where each look waits for it
-
-
-class RoomyLayer(DynamicLayer):  # type: ignore[misc]
-    """A `DynamicLayer` whose keys and values (B, heads, T, head_dim) are the filled part of larger buffers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.buffers: list[Tensor] = []
-
-    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        """Writes new tokens behind those that are there; returns all."""
-        if not self.is_initialized:
-            self.lazy_initialization(key_states, value_states)
-        filled = self.get_seq_length()
-        length = filled + key_states.shape[-2]
-        if not self.buffers or length > self.buffers[0].shape[-2]:
-            old = (self.keys, self.values) if filled else (key_states[:, :, :0], value_states[:, :, :0])
-            room = length + max(ROOM, filled // 4) if filled else length
-            self.buffers = [self._with_room(side, room) for side in old]
-        for buffer, new in zip(self.buffers, (key_states, value_states), strict=True):
-            buffer[:, :, filled:length] = new
-        self._show(length)
-        return self.keys, self.values
-
-    @staticmethod
-    def _with_room(side: Tensor, room: int) -> Tensor:
-        buffer = side.new_empty((*side.shape[:2], room, side.shape[-1]))
-        buffer[:, :, : side.shape[-2]] = side
-        return buffer
-
-    def spread(self, rows: Tensor, room: int) -> None:
-        """The batch becomes these rows, each of which may come several times, with room for so many tokens more."""
-        length = self.get_seq_length()
-        self.buffers = [
-            self._with_room(side[:, :, :length].index_select(0, rows), length + room)
-            for side in (self.keys, self.values)
-        ]
-        self._show(length)
-
-    def move(self, sources: Tensor, targets: Tensor, count: int) -> None:
-        """Copies rows onto others, then keeps the first `count`."""
-        length = self.get_seq_length()
-        for buffer in self.buffers:
-            buffer[targets, :, :length] = buffer[sources, :, :length]
-        self.buffers = [buffer[:count] for buffer in self.buffers]
-        self._show(length)
-
-    def _show(self, length: int) -> None:
-        self.keys, self.values = (buffer[:, :, :length] for buffer in self.buffers)
-
-
-def roomy(cache: DynamicCache) -> DynamicCache:
-    """An empty cache for as many layers, with room."""
-    result = DynamicCache()
-    result.layers = [RoomyLayer() for _ in cache.layers]
-    return result
-
-
-def has_plain_layers(cache: Any) -> bool:
-    """Whether a cache holds every token of every layer: no sliding windows, no recurrent states, nothing quantised."""
-    layers = cache.layers if type(cache) is DynamicCache else []
-    return bool(layers) and all(type(layer) is DynamicLayer for layer in layers)
 
 
 def can_shrink(
@@ -183,27 +122,16 @@ def shrinking_sample(
     batch = _Batch(model, input_ids, stopping_criteria.max_length, _eos_ids(stopping_criteria, input_ids), model_kwargs)
     batch.may_leave = all(type(each) in ROW_BY_ROW for each in logits_processor)
     logits_B_V = batch.prefill()
+    before, top_p = without_nucleus(logits_processor)
     while True:
-        scores_B_V = logits_processor(batch.history(), logits_B_V) if len(logits_processor) else logits_B_V
+        scores_B_V = before(batch.history(), logits_B_V) if len(before) else logits_B_V
         if generation_config.do_sample:
-            tokens_B = drawn(torch.softmax(scores_B_V, dim=-1))
+            tokens_B = drawn_of_nucleus(torch.softmax(scores_B_V, dim=-1), top_p)
         else:
             tokens_B = torch.argmax(scores_B_V, dim=-1)
         if batch.add(tokens_B, generation_config._pad_token_tensor):
             return batch.sequences()
         logits_B_V = batch.step()
-
-
-def drawn(probabilities_B_V: Tensor) -> Tensor:
-    """One token of each row, (B,): where the cumulated probabilities pass a uniform number.
-
-    `torch.multinomial` draws a number for each token of the vocabulary, which takes 15 times as long on a CPU. Sums and
-    numbers are float64, so that no token is rounded away; a token of probability 0 is not drawn.
-    """
-    cumulated_B_V = probabilities_B_V.double().cumsum(-1)
-    shape, device = (len(probabilities_B_V), 1), probabilities_B_V.device
-    passed_B = torch.rand(shape, dtype=torch.float64, device=device) * cumulated_B_V[:, -1:]
-    return torch.searchsorted(cumulated_B_V, passed_B, right=True)[:, 0].clamp(max=probabilities_B_V.shape[1] - 1)
 
 
 def _eos_ids(criteria: Any, like: Tensor) -> Tensor | None:

@@ -19,7 +19,8 @@ from transformers import DynamicCache, GenerationMixin
 from trl import GRPOTrainer
 from trl.models import unwrap_model_for_generation
 
-from cooper_rl.generation.decode import complete, has_plain_layers
+from cooper_rl.generation.cache import has_plain_layers
+from cooper_rl.generation.decode import complete
 from cooper_rl.verifyrm.scoring import buckets, spread
 
 logger = logging.getLogger(__name__)
