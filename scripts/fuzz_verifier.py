@@ -1,9 +1,9 @@
-"""Coverage-guided fuzzing of the rule verifier's front: where an answer is, its dress, its form.
+"""Coverage-guided fuzzing of the rule verifier's front: where an answer is, its markup, its form.
 
     pip install atheris && python scripts/fuzz_verifier.py runs/fuzz -max_total_time=300
 
 Any exception, or an input that takes more than a second, is written to the working directory by the fuzzer. The corpus
-folder keeps what reached new code, so that a later run goes on from it.
+folder keeps what reached new code, so that a later run starts from it.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from typing import Any
 
 from cooper_rl.domains.problems import load_problems, truth_of
 from cooper_rl.jsonl import whole_records, write_atomically
-from cooper_rl.method.audit import HackingAlarm
+from cooper_rl.method.alarm import HackingAlarm
 from cooper_rl.report.curves import HEIGHT, LEFT, WIDTH, colours_of, figure
 from cooper_rl.report.page import band
 from cooper_rl.report.runs import Run, find_runs, read_run

@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from cooper_rl.verifiers.contract import check_verifier
 
 from cooper_rl.domains import load_problems
 from cooper_rl.domains.contract import check_domain
 from cooper_rl.method.contract import check_monitor, check_negative_source, check_reward, check_reward_model
 from cooper_rl.method.negatives import find_source
 from cooper_rl.method.reward import make_reward
+from cooper_rl.verifiers.contract import check_verifier
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 
@@ -39,11 +39,11 @@ def test_each_example_keeps_its_contract(my_parts, tmp_path):
     check_reward(make_reward("my_parts:Agreement"))
     check_monitor(my_parts.Longest(), my_parts.Longest())
     check_reward_model(my_parts.LastNumber(), my_parts.LastNumber(), tmp_path)
-    check_domain(my_parts.Doubles())
+    check_domain(my_parts.Doubles(), state="The answer is {}.".format)
 
 
 def test_the_verifier(my_parts):
-    check_verifier("my_parts:explain_colour")
+    check_verifier("my_parts:explain_colour", ["red", "green", "blue"])
 
 
 def test_the_domain_by_its_path(my_parts):

@@ -112,12 +112,12 @@ def main():
         ),
         rollout_func=rollouts,
     )
-    parameters = list(trainer.reward_model.model.parameters())
+    parameters = trainer.reward_model.parameters
     share = sum(sharding.own_part(p).numel() for p in parameters) / sum(p.numel() for p in parameters)
     assert share < 0.51 if config.reward_model_sharded else share == 1, "what each of two ranks holds of the weights"
     with trainer.verifier:
         trainer.train(resume_from_checkpoint=f"{folder}/checkpoint-3" if "resume" in sys.argv else None)
-    assert restores(trainer.reward_model_updater)
+    assert restores(trainer.reward_model)
     ENDING.leave()
 
 

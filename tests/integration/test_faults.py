@@ -47,13 +47,13 @@ def test_a_policy_gradient_that_is_no_number_is_skipped_and_counted(tmp_path):
 
 def test_a_reward_model_gradient_that_is_no_number_is_skipped_and_counted(tmp_path):
     trainer = small_trainer(tmp_path, arm="cooper")
-    parameter = trainer.reward_model_updater.parameters[0]
+    parameter = trainer.reward_model.parameters[0]
     parameter.register_hook(lambda grad: grad * float("nan") if trainer.state.global_step == 2 else grad)
     with trainer.verifier:
         trainer.train()
     rows = {row["step"]: row for row in read_metrics(tmp_path)}
     assert [rows[step]["reward_model/skipped"] for step in range(1, 5)] == [0, 1, 0, 0]
-    assert all(torch.isfinite(p).all() for p in trainer.reward_model_updater.parameters)
+    assert all(torch.isfinite(p).all() for p in trainer.reward_model.parameters)
 
 
 def test_a_run_that_has_broken_down_ends_and_keeps_its_last_good_checkpoint(tmp_path):
@@ -69,10 +69,10 @@ def test_a_run_that_has_broken_down_ends_and_keeps_its_last_good_checkpoint(tmp_
 def test_no_valid_pair_in_any_prompt_leaves_the_reward_model_alone(tmp_path):
     trainer = small_trainer(tmp_path, arm="cooper", max_steps=2, negative_sources={"assistant": 1})
     trainer.cooper.pairs.sources["assistant"].propose = lambda slots, batch, attempt: [None] * len(slots)
-    before = [p.detach().clone() for p in trainer.reward_model_updater.parameters]
+    before = [p.detach().clone() for p in trainer.reward_model.parameters]
     with trainer.verifier:
         trainer.train()
-    after = trainer.reward_model_updater.parameters
+    after = trainer.reward_model.parameters
     assert all(torch.equal(p, q) for p, q in zip(after, before, strict=True))
     assert read_metrics(tmp_path)[-1]["pairs/yield"] == 0
 

@@ -25,7 +25,8 @@ while words:
         key, value = word[2:], words.pop(0)
     settings[key] = value
 folder = pathlib.Path(settings["output_dir"])
-with (folder / "calls").open("a") as calls:
+with (folder / "calls").open("a") as calls, (folder.parent / "order").open("a") as order:
+    order.write(folder.name + "\\n")
     calls.write(json.dumps([settings, flags, os.environ["OMP_NUM_THREADS"]]) + "\\n")
 variant = settings.get("variant")
 arm, seed = settings.get("arm", "cooper"), int(settings["seed"])
@@ -46,7 +47,7 @@ def run(tmp_path):
     script.write_text(FAKE)
     out = tmp_path / "out"
 
-    def start(arms=("rule", "static"), seeds=(0, 1), overrides=None, variants=()):
+    def start(arms=("rule", "static"), seeds=(0, 1), overrides=None, variants=(), jobs=2):
         return compare(
             Path("recipe.yaml"),
             overrides or {},
@@ -54,7 +55,7 @@ def run(tmp_path):
             seeds=seeds,
             output_dir=out,
             variants=variants,
-            jobs=2,
+            jobs=jobs,
             train_command=(sys.executable, str(script)),
         )
 
@@ -111,6 +112,15 @@ def test_the_engine_is_handed_on(monkeypatch, tmp_path):
     done = CliRunner().invoke(app, ["compare", *words, "--output_dir", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert given["train_command"][-3:] == ("train", "--engine", "plain") and given["arms"] == ["rule"]
+
+
+def test_the_longest_runs_start_first_and_the_table_keeps_the_order_asked_for(run):
+    out, start = run
+    summary = start(arms=("rule", "static", "cooper"), jobs=1)
+    assert (out / "order").read_text().split() == [
+        f"{arm}-seed{seed}" for arm in ("cooper", "static", "rule") for seed in (0, 1)
+    ]
+    assert list(summary["arms"]) == ["rule", "static", "cooper"]
 
 
 def test_variants_are_compared_by_name(run):

@@ -121,11 +121,8 @@ def test_a_domain_brings_its_verifier():
         for name in ("gsm8k", "aqua", "a/b", "a.jsonl")
     }
     assert verifiers == {"gsm8k": "math", "aqua": "choice", "a/b": "math", "a.jsonl": "math"}
-    assert (
-        verifier_of(EvalConfig(model="m", benchmarks=["x"], output="out"), "reasoning_gym:chain_sum")
-        == "reasoning_gym:chain_sum"
-    )
-    assert verifier_of(EvalConfig(model="m", benchmarks=["x"], output="out", verifier="exact"), "aqua") == "exact"
+    assert verifier_of(EvalConfig(model="m", output="out"), "reasoning_gym:chain_sum") == "reasoning_gym:chain_sum"
+    assert verifier_of(EvalConfig(model="m", output="out", verifier="exact"), "aqua") == "exact"
 
 
 def test_a_domain_s_name_imports_nothing_that_it_does_not_need():

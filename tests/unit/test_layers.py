@@ -27,7 +27,9 @@ ALLOWED = {
     "labelling": BASE | {"domains", "verifiers", "generation", "synthesis"},
     "method": BASE | {"verifiers", "generation", "synthesis"},
     "verifyrm": BASE | {"confusion", "devices", "packing", "synthesis"},
-    "evaluation": BASE | {"confusion", "domains", "verifiers", "generation", "synthesis", "labelling", "verifyrm"},
+    "evaluation": BASE
+    | {"method"}
+    | {"confusion", "domains", "verifiers", "generation", "synthesis", "labelling", "verifyrm"},
     "engines": BASE | {"devices", "domains", "verifiers", "generation", "method", "verifyrm", "evaluation"},
     "doctor": BASE | {"domains", "generation", "engines"},
     "cli": BASE

@@ -74,15 +74,15 @@ def test_what_passes_is_not_added_up():
 
 
 def test_doctor_names_the_extra_of_what_is_optional(monkeypatch):
-    from cooper_rl import doctor
+    from cooper_rl.doctor import findings
 
     def missing(name):
-        raise doctor.PackageNotFoundError(name)
+        raise findings.PackageNotFoundError(name)
 
-    monkeypatch.setattr(doctor, "version", missing)
-    found = doctor.package("reasoning-gym", (0, 1, 25), None)
+    monkeypatch.setattr(findings, "version", missing)
+    found = findings.package("reasoning-gym", (0, 1, 25), None)
     assert found.state == "warn" and "cooper-rl[reasoning-gym]" in found.detail
-    assert doctor.package("torch", (2, 8), None).state == "fail"
+    assert findings.package("torch", (2, 8), None).state == "fail"
 
 
 def test_doctor_says_whether_it_fits(monkeypatch, capsys):

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import pytest
 
 from cooper_rl.errors import BadInputError
+from cooper_rl.settings.checks import check_output_dir
 from cooper_rl.settings.commands import CONFIGS, known_keys
 from cooper_rl.settings.fields import default_of, groups_of, types_of
 from cooper_rl.settings.method import MethodSettings
@@ -121,6 +122,18 @@ def test_a_layer_above_replaces_an_arm_or_half_of_its_pair(tmp_path):
     with pytest.raises(BadInputError) as error:
         MethodSettings(arm="cooper", reward="hybrid")
     assert str(error.value) == contradiction
+
+
+def test_a_reward_of_ones_own_has_no_arm_and_is_resumed_as_itself(tmp_path):
+    own = {"reward": "mine:Reward", "cotrain": False, "output_dir": str(tmp_path)}
+    settings = TrainSettings.from_recipe(own)
+    assert (settings.arm, settings.reward, settings.cotrain) == (None, "mine:Reward", False)
+    (tmp_path / "config.yaml").write_text("arm: null\nreward: mine:Reward\ncotrain: false\n")
+    check_output_dir(settings, resume=True)
+    with pytest.raises(BadInputError, match="its checkpoint is of reward = 'mine:Reward', not 'mine:Other'"):
+        check_output_dir(TrainSettings.from_recipe({**own, "reward": "mine:Other"}), resume=True)
+    again = load_recipe(tmp_path / "config.yaml", ["--reward", "mine:Other"])
+    assert again == {"arm": None, "reward": "mine:Other", "cotrain": False}
 
 
 BAD = [  # command, key, value as YAML, what the message ends with

@@ -97,7 +97,7 @@ def test_records_and_their_columns_are_scored_alike(nano_reward_model, triples):
 def test_no_triples_no_scores(nano_reward_model):
     """A rank whose share is empty takes part all the same."""
     assert nano_reward_model.score([], [], []).shape == (0,)
-    assert evaluate(nano_reward_model, [])["count"] == 0
+    assert evaluate(nano_reward_model.score_records, [])["count"] == 0
 
 
 @pytest.mark.numeric

@@ -27,6 +27,7 @@ from cooper_rl.report.write import write_report
 
 TRAIN_COMMAND = (sys.executable, "-m", "cooper_rl.cli", "train")
 POLL_SECONDS = 0.5
+STEP_COST = {"rule": 1, "static": 2, "hybrid": 2, "cooper": 3}  # the order of what a step takes; one without a name: 3
 
 
 @dataclass
@@ -44,6 +45,10 @@ class Job:
     @property
     def name(self) -> str:
         return f"{self.arm} seed {self.seed}"
+
+    @property
+    def cost(self) -> int:
+        return STEP_COST.get(self.arm, max(STEP_COST.values()))
 
     def finished(self) -> bool:
         """Whether the run came to its end."""
@@ -70,6 +75,8 @@ def compare(
 
     A recipe with `variants` is compared by these instead of by arms.
 
+    The longest runs start first, one a core, so that the short ones fill up the cores at the end.
+
     A finished run is used again, one that was cut off goes on. A failed one leaves the others alone.
 
     Raises:
@@ -77,7 +84,7 @@ def compare(
     """
     names = variants or arms
     todo = [Job(name, seed, output_dir / f"{name}-seed{seed}", bool(variants)) for seed in seeds for name in names]
-    jobs = jobs or min(len(todo), (os.cpu_count() or 1) + 1)
+    jobs = jobs or min(len(todo), os.cpu_count() or 1)
     console = Console(stderr=True)
     with ExitStack() as stack:
         progress = None
@@ -104,7 +111,7 @@ def _run_all(
     progress: Progress | None,
     console: Console,
 ) -> None:
-    waiting = [job for job in todo if not job.finished()]
+    waiting = sorted((job for job in todo if not job.finished()), key=lambda job: -job.cost)
     running: list[Job] = []
     for job in todo:
         if progress:

@@ -188,7 +188,7 @@ class PlainTrainer:
         due = step in (0, self.config.max_steps) or (every and step % every == 0)
         if self.parts.heldout is None or not due:
             return {}
-        return self.parts.heldout.measure(self.policy, self.tokenizer, self.parts.reward_model, self.verifier)
+        return self.parts.heldout.measure(self.policy, self.tokenizer, self.cooper.reward_model, self.verifier)
 
     def save(self, step: int) -> None:
         """Policy, reward model and the method's state, as the TRL engine lays them out."""

@@ -10,10 +10,10 @@ from accelerate.utils import gather_object
 
 from cooper_rl.generation import Sampling
 from cooper_rl.generation.sample import sample
+from cooper_rl.method.reward_model import RewardModel
 from cooper_rl.records import LabelledCompletion, Problem, Verdict
 from cooper_rl.settings.train import TrainerSettings
 from cooper_rl.verifiers import RuleVerifier
-from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.evaluate import evaluate
 
 TOKENS_AT_ONCE = 16384  # new tokens of a batch, where the training's own generation batch is not larger
@@ -44,7 +44,7 @@ class HeldOut:
         self.system_prompt = system_prompt
 
     def measure(
-        self, policy: Any, tokenizer: Any, reward_model: VerifyRM | None, verifier: RuleVerifier
+        self, policy: Any, tokenizer: Any, reward_model: RewardModel | None, verifier: RuleVerifier
     ) -> dict[str, float]:
         """`eval/true_accuracy`, `eval/rule_accuracy` of the policy, `eval/reward_model_accuracy` (balanced).
 
@@ -57,7 +57,7 @@ class HeldOut:
             if self.truth:
                 metrics["eval/true_accuracy"] = sum(right for _, right in judged.values()) / len(judged)
         if reward_model is not None and self.triples:
-            found = evaluate(reward_model, self.triples)
+            found = evaluate(reward_model.score, self.triples)
             metrics["eval/reward_model_accuracy"] = found["balanced_accuracy"]
         return metrics
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from cooper_rl.generation.decode import complete
 from cooper_rl.generation.generator import Generation, Messages, Sampling, conversation
 
 
@@ -64,17 +65,17 @@ def generate_batch(model: Any, tokenizer: Any, prompts: Sequence[str], sampling:
     decoding: dict[str, Any] = {"do_sample": False}
     if sampling.temperature > 0:
         decoding = {"do_sample": True, "temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
-    inputs = tokenizer(
-        list(prompts), return_tensors="pt", padding=True, padding_side="left", add_special_tokens=False
-    ).to(model.device)
-    output = model.generate(
-        input_ids=inputs["input_ids"],
-        attention_mask=inputs["attention_mask"],
+    ids = tokenizer(list(prompts), add_special_tokens=False)["input_ids"]
+    end = tokenizer.eos_token_id
+    written = complete(
+        model,
+        ids,
+        tokenizer.pad_token_id,
+        [end],
         max_new_tokens=sampling.max_new_tokens,
         pad_token_id=tokenizer.pad_token_id,
-        eos_token_id=tokenizer.eos_token_id,
+        eos_token_id=end,
         **decoding,
-    )[:, inputs["input_ids"].shape[1] :]
-    texts = tokenizer.batch_decode(output, skip_special_tokens=True)
-    ended = (output == tokenizer.eos_token_id).any(dim=1).tolist()
-    return [Generation(text, "stop" if end else "length") for text, end in zip(texts, ended, strict=True)]
+    )
+    texts = tokenizer.batch_decode(written, skip_special_tokens=True)
+    return [Generation(text, "stop" if end in ids else "length") for text, ids in zip(texts, written, strict=True)]

@@ -13,7 +13,15 @@ from cooper_rl.settings.reward import resolve_arm
 from cooper_rl.settings.train import TrainSettings
 
 DATA_FILES = ("dataset_name", "heldout_dataset_name", "heldout_triples", "rehearsal_triples", "anchor_triples")
-OF_A_CHECKPOINT = ("model_name_or_path", "reward_model_name_or_path", "arm", "seed", "num_generations")
+OF_A_CHECKPOINT = (
+    "model_name_or_path",
+    "reward_model_name_or_path",
+    "arm",
+    "reward",
+    "cotrain",
+    "seed",
+    "num_generations",
+)
 
 
 def check_train_settings(settings: TrainSettings, *, resume: bool = False) -> None:
@@ -57,7 +65,7 @@ def check_output_dir(settings: TrainSettings, *, resume: bool) -> None:
     if not resume:
         raise BadInputError(f"{folder}: already holds a run; continue it with --resume or choose another --output_dir")
     old = yaml.safe_load(before.read_text()) or {}
-    old["arm"] = resolve_arm(old.get("arm"), old.get("reward"), old.get("cotrain"))[0]
+    old["arm"], old["reward"], old["cotrain"] = resolve_arm(old.get("arm"), old.get("reward"), old.get("cotrain"))
     for key in OF_A_CHECKPOINT:
         if key in old and old[key] != getattr(settings, key):
             raise BadInputError(

@@ -73,10 +73,10 @@ def overlaid(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, An
     An arm replaces the reward and cotrain below it. Above an arm, reward or cotrain replace their half of its pair.
     """
     kept = dict(below)
-    if "arm" in above:
+    if above.get("arm") is not None:
         kept.pop("reward", None)
         kept.pop("cotrain", None)
-    elif "arm" in kept and ("reward" in above or "cotrain" in above):
+    elif kept.get("arm") is not None and ("reward" in above or "cotrain" in above):
         kept["reward"], kept["cotrain"] = ARMS[kept.pop("arm")]
     return {**kept, **above}
 

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import entry_points
+from typing import Any
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.extras import optional
@@ -22,11 +23,15 @@ KINDS = {
     "choice": "cooper_rl.verifiers.text:explain_choice",
 }
 TASK = "reasoning_gym:"  # and the name of a task, for its own scorer
+MORE_FORMS = "math+"  # and answer forms of a user's own, joined by "+", for `math` with these tried first
 ENTRY_POINT_GROUP = "cooper_rl.verifiers"
+FORM_GROUP = "cooper_rl.answer_forms"
 
 
 def import_path(kind: str) -> str:
     """`module:function` of a kind: a name above, an installed entry point's name, or the path itself.
+
+    Of `math+a+b` each form's name becomes its `module:class`.
 
     Raises:
         BadInputError: nothing is known by that name.
@@ -34,11 +39,19 @@ def import_path(kind: str) -> str:
     if kind.startswith(TASK):
         check_task(kind.removeprefix(TASK))
         return kind
-    found = {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}
-    path = KINDS.get(kind) or found.get(kind) or (kind if ":" in kind else None)
+    if kind.startswith(MORE_FORMS):
+        names = kind.removeprefix(MORE_FORMS).split("+")
+        return MORE_FORMS + "+".join(_path_of(name, FORM_GROUP, "answer form", {}) for name in names)
+    return _path_of(kind, ENTRY_POINT_GROUP, "verifier", KINDS, f"{TASK}<task>", f"{MORE_FORMS}<form>")
+
+
+def _path_of(name: str, group: str, thing: str, known: dict[str, str], *more: str) -> str:
+    """The import path behind a name: one that is known, an entry point's, or the path itself."""
+    installed = {point.name: point.value for point in entry_points(group=group)}
+    path = known.get(name) or installed.get(name) or (name if ":" in name else None)
     if path is None:
-        names = ", ".join([*KINDS, *found, f"{TASK}<task>"])
-        raise BadInputError(f"no verifier named {kind!r}: there are {names}, or give module:function")
+        names = ", ".join([*known, *installed, *more]) or "none installed"
+        raise BadInputError(f"no {thing} named {name!r}: there are {names}, or give module:name")
     return path
 
 
@@ -52,9 +65,18 @@ def check_task(task: str) -> None:
 def load(path: str) -> Explain:
     """The function behind an import path."""
     if path.startswith(TASK):
-        from cooper_rl.verifiers.text import explain_reasoning_gym
+        from cooper_rl.verifiers.gym import explain, scorer
 
-        return partial(explain_reasoning_gym, task=path.removeprefix(TASK))
-    module, _, name = path.partition(":")
-    function: Explain = getattr(importlib.import_module(module), name)
+        scorer(path.removeprefix(TASK))  # now, so that its slow import is not the first item's time
+        return partial(explain, task=path.removeprefix(TASK))
+    if path.startswith(MORE_FORMS):
+        from cooper_rl.verifiers.math.verifier import MathVerifier
+
+        return MathVerifier([_named(form) for form in path.removeprefix(MORE_FORMS).split("+")]).explain
+    function: Explain = _named(path)
     return function
+
+
+def _named(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)

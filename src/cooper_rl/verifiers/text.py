@@ -1,11 +1,8 @@
-"""Verifiers that need no mathematics: exact text, multiple choice, and reasoning-gym's own scorers."""
+"""Verifiers that need no mathematics: exact text, multiple choice, and GSM8K as an evaluation harness reads it."""
 
 from __future__ import annotations
 
-import json
 import re
-from functools import cache
-from typing import Any
 
 from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers.math.markup import CHOICE_LABEL, strip_markup, without_marks
@@ -15,12 +12,12 @@ _LETTER = re.compile(rf"{CHOICE_LABEL}\(?([A-J])\)?(?=$|[\s.:,)])(?!\W*(?:or|and
 
 
 def explain_exact(reference: str, completion: str) -> Verification:
-    """The `exact` verifier: the same words, whatever their case, spaces and dress."""
+    """The `exact` verifier: the same words, whatever their case, spaces and markup."""
     if not reference.strip():
         return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
     text = read(completion).stated
     if text is None:
-        return _unread(reference, completion)
+        return unread(reference, completion)
     gold, answer = (without_marks(strip_markup(side)).casefold() for side in (reference, text))
     return Verification.compared(gold == answer, gold, answer)
 
@@ -60,7 +57,7 @@ def explain_choice(reference: str, completion: str) -> Verification:
     text = read(completion).stated
     answer = letter(text) if text is not None else None
     if answer is None:
-        return _unread(reference, completion)
+        return unread(reference, completion)
     return Verification.compared(gold == answer, gold, answer)
 
 
@@ -70,37 +67,7 @@ def letter(text: str) -> str | None:
     return found.group(1) if found else None
 
 
-def explain_reasoning_gym(reference: str, completion: str, *, task: str) -> Verification:
-    """The `reasoning_gym:<task>` verifier: the task's own scorer, full marks only.
-
-    The reference is the entry as JSON (`{"answer": ..., "metadata": ...}`), or the answer alone where the task's scorer
-    needs no more.
-    """
-    if not reference.strip():
-        return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
-    entry = _entry(reference)
-    text = read(completion).stated
-    if text is None:
-        return _unread(str(entry["answer"]), completion)
-    mark = _scorer(task).score_answer(text, entry=entry)
-    return Verification.compared(mark == 1.0, str(entry["answer"]), text)
-
-
-def _entry(reference: str) -> dict[str, Any]:
-    try:
-        entry = json.loads(reference)
-    except json.JSONDecodeError:
-        entry = None
-    return entry if isinstance(entry, dict) and "answer" in entry else {"answer": reference, "metadata": {}}
-
-
-@cache
-def _scorer(task: str) -> Any:
-    import reasoning_gym
-
-    return reasoning_gym.create_dataset(task, size=1, seed=0)
-
-
-def _unread(reference: str, completion: str) -> Verification:
+def unread(reference: str, completion: str) -> Verification:
+    """UNPARSEABLE, of a completion that states no answer in a form that is known."""
     reason = Reason.UNKNOWN_FORM if has_answer(completion, reference) else Reason.NO_ANSWER
     return Verification(Verdict.UNPARSEABLE, reason, reference)

@@ -1,31 +1,34 @@
-"""How well a VerifyRM tells right from wrong on labelled triples."""
+"""How well a reward model tells right from wrong on labelled triples."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from accelerate import PartialState
 from accelerate.utils import gather_object
 
 from cooper_rl.confusion import Confusion
-from cooper_rl.records import THRESHOLD, LabelledCompletion
-from cooper_rl.verifyrm.model import VerifyRM
+from cooper_rl.records import THRESHOLD, LabelledCompletion, Scorable
 
 
 def evaluate(
-    reward_model: VerifyRM, triples: Sequence[LabelledCompletion], *, threshold: float = THRESHOLD
+    score: Callable[[Sequence[Scorable]], Iterable[float]],
+    triples: Sequence[LabelledCompletion],
+    *,
+    threshold: float = THRESHOLD,
 ) -> dict[str, float]:
     """Accuracy, balanced accuracy, precision, recall and the counts behind them; a share of nothing is 0.
 
     Each rank scores its share; all of them must call it, and all get the metrics of the whole.
 
     Args:
+        score: a reward model's scores of records, from 0 to 1: `VerifyRM.score_records`, or any `RewardModel.score`.
         threshold: a score above it calls the completion right.
     """
     ranks = PartialState()
     own = triples[ranks.process_index :: ranks.num_processes]
-    scores = reward_model.score_records(own).tolist()
+    scores = map(float, score(own))
     judged = gather_object([(score > threshold, t.correct) for score, t in zip(scores, own, strict=True)])
     called_right_B, correct_B = torch.tensor(judged, dtype=torch.bool).reshape(-1, 2).unbind(1)
     found = Confusion.of(called_right_B, correct_B, of_nothing=0.0)

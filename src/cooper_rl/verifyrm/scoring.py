@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -102,18 +103,23 @@ def _prefixes(model: nn.Module, ids_P_T: Sequence[Sequence[int]]) -> tuple[Dynam
     return cache, mask
 
 
+def spread(prefixes: DynamicCache, place_B: Tensor, width: int, config: Any) -> DynamicCache:
+    """A cache whose row b has the first `width` keys and values of prefix `place_B[b]`."""
+    cache = DynamicCache(config=config)
+    for index, layer in enumerate(prefixes.layers):
+        # index_select, whose gradient is added up in a fixed order: a resumed run must be the one that would have been
+        keys, values = (side[:, :, :width].index_select(0, place_B) for side in (layer.keys, layer.values))
+        cache.update(keys, values, index)
+    return cache
+
+
 def _continued(
     model: nn.Module, prefixes: DynamicCache, mask_P_T: Tensor, place_B: Tensor, own_B_T: Sequence[Sequence[int]]
 ) -> Tensor:
     """Logits of rows that go on from the prefixes at `place_B`."""
     device = next(model.parameters()).device
     width = int(mask_P_T[place_B].sum(1).max())
-    cache = DynamicCache(config=model.config)
-    for index, layer in enumerate(prefixes.layers):
-        rows = place_B.to(device)
-        # index_select, whose gradient is added up in a fixed order: a resumed run must be the one that would have been
-        keys, values = (side[:, :, :width].index_select(0, rows) for side in (layer.keys, layer.values))
-        cache.update(keys, values, index)
+    cache = spread(prefixes, place_B.to(device), width, model.config)
     ids, mask = pad(own_B_T, model.config.pad_token_id)
     starts = mask_P_T[place_B].sum(1)
     hidden = model.base_model(

@@ -61,7 +61,7 @@ def train_reward_model(
     if config.calibrate and heldout:
         temperature = fitted_temperature(reward_model, heldout)
         reward_model.settings = replace(reward_model.settings, temperature=temperature)
-    metrics = evaluate(reward_model, heldout) if heldout else {}
+    metrics = evaluate(reward_model.score_records, heldout) if heldout else {}
     if trainer.is_world_process_zero():
         save(reward_model, folder, config, metrics, model_card(config, train, heldout, metrics))
     return metrics

@@ -153,7 +153,9 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         """Metrics on the held-out triples."""
-        found = {f"eval_{name}": value for name, value in evaluate(self.reward_model, self.heldout).items()}
+        found = {
+            f"eval_{name}": value for name, value in evaluate(self.reward_model.score_records, self.heldout).items()
+        }
         self.log(found)
         self.control: TrainerControl = self.callback_handler.on_evaluate(self.args, self.state, self.control, found)
         return found

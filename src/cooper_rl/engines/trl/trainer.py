@@ -10,11 +10,11 @@ import torch
 from datasets import Dataset
 from safetensors import SafetensorError
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
-from trl import GRPOTrainer
 from trl.models import unwrap_model_for_generation
 
 from cooper_rl.engines.trl.callback import CooperCallback
 from cooper_rl.engines.trl.config import CooperConfig
+from cooper_rl.engines.trl.lean import LeanGRPOTrainer
 from cooper_rl.engines.trl.reward import CooperReward
 from cooper_rl.engines.world import TorchWorld
 from cooper_rl.errors import BadInputError, CooperError
@@ -25,6 +25,7 @@ from cooper_rl.method.build import make_cooper
 from cooper_rl.method.checkpoints import complete_checkpoint
 from cooper_rl.method.journal import Journal
 from cooper_rl.method.negatives.assistant import Assistant
+from cooper_rl.method.reward_model import RewardModel
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm import VerifyRM, sharding
@@ -32,12 +33,12 @@ from cooper_rl.verifyrm.trainer import take_up
 from cooper_rl.verifyrm.updater import RewardModelUpdater
 
 
-class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
+class CooperTrainer(LeanGRPOTrainer):
     """Trains a policy with GRPO and, in the `cooper` arm, its reward model along with it.
 
     Args:
         model: path or hub id of the policy.
-        reward_model: a VerifyRM; the `rule` arm needs none.
+        reward_model: a VerifyRM, or a `method.reward_model.RewardModel` of your own; the `rule` arm needs none.
         args: a CooperConfig.
         train_dataset: columns `prompt` (text or messages) and `reference_answer`; `question`, `problem_id` and
             `worked_solution` are used where they are there.
@@ -53,7 +54,7 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
     def __init__(
         self,
         model: str,
-        reward_model: VerifyRM | None = None,
+        reward_model: VerifyRM | RewardModel | None = None,
         args: CooperConfig | None = None,
         train_dataset: Dataset | None = None,
         *,
@@ -68,12 +69,11 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
         check_dataset(train_dataset)
         if reward_model is None and args.needs_reward_model:
             raise BadInputError(f"arm {args.arm or args.reward} needs a reward model: set reward_model_name_or_path")
-        if args.reward_model_sharded and reward_model is not None and reward_model.adapters is not None:
+        if args.reward_model_sharded and getattr(reward_model, "adapters", None) is not None:
             raise BadInputError("reward_model_sharded: low-rank adapters are small enough to be whole on every rank")
         self.verifier = verifier or RuleVerifier(
             args.verifier, workers=args.verifier_workers, deadline_seconds=args.verifier_deadline_seconds
         )
-        self.reward_model = reward_model if args.needs_reward_model else None
         self.reward = CooperReward()
         self.heldout = heldout
         if args.model_init_kwargs is None and not (args.bf16 or args.fp16):
@@ -84,13 +84,13 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
         self.signalled = False  # SIGTERM came to this rank
         self.alarm_stops = False
         self.stopped_by = ""  # signal or alarm, where one ended the run
-        self.reward_model_updater = self._place(self.reward_model) if self.reward_model else None
+        self.reward_model = self._place(reward_model) if reward_model is not None and args.needs_reward_model else None
         world = TorchWorld(self.accelerator.device)
         self.journal = Journal(args.output_dir, writes=world.rank == 0)
         self.cooper = make_cooper(
             args,
             self.verifier,
-            self.reward_model_updater,
+            self.reward_model,
             assistant=lambda: self._assistant(assistant),
             rehearsal=rehearsal,
             anchors=anchors,
@@ -98,8 +98,10 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
             journal=self.journal,
         )
 
-    def _place(self, reward_model: VerifyRM) -> RewardModelUpdater:
-        """Puts the reward model on the device, shared out over the ranks if it is to be, with its optimiser."""
+    def _place(self, reward_model: VerifyRM | RewardModel) -> RewardModel:
+        """Puts a VerifyRM on the device, sharded over the ranks if it is to be, with its optimiser."""
+        if not isinstance(reward_model, VerifyRM):
+            return reward_model
         reward_model.model.to(self.accelerator.device)
         reward_model.autocast = torch.bfloat16 if self.args.bf16 else None
         if self.args.reward_model_sharded and self.accelerator.num_processes > 1:
@@ -135,8 +137,8 @@ class CooperTrainer(GRPOTrainer):  # type: ignore[misc]
             self.journal.log(self.state.global_step, logs)
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
-        if self.reward_model_updater:
-            self.reward_model_updater.create_scheduler(num_training_steps // self.args.steps_of_a_batch)
+        if isinstance(self.reward_model, RewardModelUpdater):
+            self.reward_model.create_scheduler(num_training_steps // self.args.steps_of_a_batch)
         return super().create_scheduler(num_training_steps, optimizer)
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:

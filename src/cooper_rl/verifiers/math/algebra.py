@@ -49,7 +49,7 @@ def is_unfinished(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def parsed(text: str) -> Any | None:
-    """An undressed text as a sympy expression; None if it cannot be read, or is too large to be compared."""
+    """A text without markup as a sympy expression; None if it cannot be read, or is too large to be compared."""
     text = text.replace(OPEN, " ").replace(CLOSE, " ").replace("°", "*\\pi/180")
     text = _DECIMAL.sub(lambda d: f"\\frac{{{int(d.group(1) + d.group(2))}}}{{1{'0' * len(d.group(2))}}}", text)
     text = _FUNCTION.sub(r"\\\1", text)

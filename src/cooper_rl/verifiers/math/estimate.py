@@ -51,7 +51,7 @@ def of_number(value: float) -> Estimate:
 
 @lru_cache(maxsize=8192)
 def of_text(text: str) -> Estimate | None:
-    """The estimate of an undressed expression; None if it is not a plain one."""
+    """The estimate of an expression without markup; None if it is not a plain one."""
     text = text.replace("\\cdot", "*")
     if len(text) > MAX_CHARACTERS or _AMBIGUOUS.search(text):
         return None

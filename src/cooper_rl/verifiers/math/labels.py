@@ -16,6 +16,7 @@ _MARKED = re.compile(
 _POWER = re.compile(rf"(?P<numeral>.*\d) ?(?P<unit>[a-z]+){_EXPONENT}", re.IGNORECASE)
 _LABELLED = re.compile(r"(?P<numeral>.*[\d})%°])(?P<gap>[ -]?)(?P<unit>[A-Za-z][A-Za-z'/. -]*)")
 _NO_UNIT = re.compile(r"\b(?:and|or|to|pi|sqrt|mod|not|plus|minus|sin|cos|tan|ln|log)\b")
+_DIGIT = re.compile(r"\d")
 _ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b")
 _TEMPERATURE = re.compile(r"\d ?° ?[CF]$")
 
@@ -32,7 +33,7 @@ def without_label(body: str) -> tuple[str, str, int]:
             return body, "", 1
         return _with_magnitude(marked.group("numeral"), rest)
     words, _, last = without_marks(body).rpartition(" ")
-    if known_unit(last) and not re.search(r"\d", words):
+    if known_unit(last) and not _DIGIT.search(words):
         return words, known_unit(last), 1  # forty-two percent
     power = _POWER.fullmatch(body)
     if power and known_unit(power.group("unit")) and (len(power.group("unit")) > 1 or " " in body):

@@ -60,6 +60,11 @@ CHOICE_LABEL = r"(?i:(?:option|choice|answer|letter):? )?"  # before a choice's 
 _TRAILING = " .,;:*\\"
 _LEADING = " ,;:*#"
 _CIRCLED = re.compile("[①-⑳]")
+_DEGREES = re.compile(r"\^\s*\{\s*\\circ\s*\}|\^\s*\\circ|\^°")
+_NO_BRACKET = re.compile(r"\\(left|right)\s*\.")
+_ANY_SPACES = re.compile(r"\s+")
+_SHORT_INDEX = re.compile(r"([_^])\{(\w)\}")
+_DIGITS_APART = re.compile(r"\d \d")
 
 
 @lru_cache(maxsize=8192)
@@ -71,13 +76,13 @@ def strip_markup(text: str) -> str:
     text = text.replace("\\!", "").replace("{,}", ",").replace("\\$", "").replace("\\%", "%")
     if "**" in text:
         text = _POWER.sub("^", _BOLD.sub(r"\1", text)).replace("**", "")
-    text = re.sub(r"\^\s*\{\s*\\circ\s*\}|\^\s*\\circ|\^°", "°", text)
+    text = _DEGREES.sub("°", text)
     text = _ORDINAL.sub(r"\1", text)
     text = _SUBSCRIPT.sub(r"_{\1}", text)
     for _ in range(3):  # nested \text{\mathrm{...}}
         text = _TEXT.sub(rf" {OPEN}\1{CLOSE} ", text)
     text = _DELIMITERS.sub(" ", text)
-    text = re.sub(r"\\(left|right)\s*\.", "", text)
+    text = _NO_BRACKET.sub("", text)
     text = _COMMAND.sub(lambda found: _SYNONYMS.get(found.group(1), found.group(0)), text)
     text = _SPACES.sub(" ", text)
     text = _BARE_FRACTION.sub(lambda f: f"\\frac{{{f.group(1) or f.group(2)}}}{{{f.group(3) or f.group(4)}}}", text)
@@ -88,11 +93,12 @@ def strip_markup(text: str) -> str:
 
 
 def _stripped(text: str) -> str:
-    text = re.sub(r"\s+", " ", text).lstrip(_LEADING)
+    text = _ANY_SPACES.sub(" ", text).lstrip(_LEADING)
     end = text.rstrip(_TRAILING)
     return end + "\\}" if text[len(end) :].startswith("\\}") else end
 
 
+@lru_cache(maxsize=1024)  # a number asks several times for the same text
 def without_marks(text: str) -> str:
     """Text whose markup is off, without the marks OPEN and CLOSE: for comparing words."""
     return _stripped(text.replace(OPEN, " ").replace(CLOSE, " "))
@@ -101,15 +107,15 @@ def without_marks(text: str) -> str:
 @lru_cache(maxsize=8192)
 def without_spaces(text: str) -> str:
     """Text whose markup is off, without any space: equal for most answers that differ in markup alone."""
-    text = re.sub(r"\s+", "", text.replace(OPEN, "").replace(CLOSE, ""))
-    return re.sub(r"([_^])\{(\w)\}", r"\1\2", text)
+    text = _ANY_SPACES.sub("", text.replace(OPEN, "").replace(CLOSE, ""))
+    return _SHORT_INDEX.sub(r"\1\2", text)
 
 
 def same_text(text: str, other: str) -> bool:
     """Whether two answers are the same but for markup and spaces; a space between digits is more than markup."""
     sides = [strip_markup(side) for side in (text, other)]
     return without_spaces(sides[0]) == without_spaces(sides[1]) != "" and not any(
-        re.search(r"\d \d", side) for side in sides
+        _DIGITS_APART.search(side) for side in sides
     )
 
 

@@ -18,6 +18,7 @@ _BASED = re.compile(
     r" ?_ ?\{?(?P<base>[2-9]|1[0-6])\}?"
 )
 _REPEATING = re.compile(r"(-?)(\d*)\.(\d*)\\(?:overline|bar) ?\{? ?(\d+) ?\}?")
+_ZEROS = re.compile(r"[-+]?00")
 _CLOCK = re.compile(r"\d{1,2}:\d\d")
 _HALF_DAY = re.compile(r"(?<=\d) ?([ap])\.? ?m\.?", re.IGNORECASE)
 _SIGN = re.compile(r"\s*(?P<sign>[-+]?)\s*(?:(?:US|USD|EUR|Rs\.?)\s*)?[$€£¥₹]?\s*(?P<sign2>[-+]?)\s*")
@@ -72,7 +73,7 @@ class Number(AnswerForm):
 
 def number(text: str) -> Number | None:
     """The number that the whole of a text is, its markup off, or None."""
-    if len(text) > MAX_DIGITS or re.match(r"[-+]?00", text):
+    if len(text) > MAX_DIGITS or _ZEROS.match(text):
         return None
     repeating = _REPEATING.fullmatch(text)
     if repeating:

@@ -1,0 +1,185 @@
+"""What every verifier and every answer form must hold to, as checks that anyone can run on their own.
+
+    from cooper_rl.verifiers.contract import check_form, check_verifier
+
+    def test_my_rules():
+        check_verifier("my_rules:explain", ["12", "Paris"])
+
+A check that fails raises an AssertionError that says what was seen.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from cooper_rl.records import Reason, Verdict, Verification
+from cooper_rl.verifiers.kinds import import_path, load
+from cooper_rl.verifiers.math.form import AnswerForm, Comparison, compare
+from cooper_rl.verifiers.math.markup import strip_markup
+from cooper_rl.verifiers.math.reader import Reader
+from cooper_rl.verifiers.pool import RuleVerifier
+
+FORM_SECONDS = 1.0  # for a form to read any text
+GRACE_SECONDS = 2.0  # past the deadline, in which a worker is ended
+HOSTILE = (
+    "",
+    " \x00\n",
+    "\u202e21\u200b\ufeff",
+    "𝟏𝟑 १३ XIII",
+    "(" * 5000,
+    "{" * 300 + "12" + "}" * 300,
+    "\\boxed{" * 50,
+    "\\frac{1}{",
+    "\\text{" * 50 + "12" + "}" * 50,
+    "\\begin{pmatrix} 1 & 2",
+    "^{".join(["9"] * 6) + "}" * 5,
+    "1" * 5000,
+    "0." + "3" * 5000,
+    "1e400",
+    "nan",
+    "\\frac{12}{0}",
+    ", ".join(map(str, range(500))),
+    "x=" * 500 + "13",
+    "a<" * 200 + "b",
+    "\\pm" * 60 + "1",
+    "The answer is " * 500,
+    "#### " * 500,
+    "__import__('os').getcwd()",
+    "12 or maybe 13, " * 500,
+)
+OTHER_FORMS = (
+    "12",
+    "0.5 m",
+    "March 3, 2024",
+    "Monday",
+    "no solution",
+    "x^2 + 1",
+    "x + y = 2",
+    "1, 2",
+    "\\{1, 2\\}",
+    "(1, 2)",
+    "a \\to b \\to c",
+    "[1, 2)",
+    "x > 2",
+    "\\begin{pmatrix} 1 & 2 \\end{pmatrix}",
+)
+
+
+def check_verifier(
+    kind: str,
+    answers: Sequence[str],
+    *,
+    stated: str = "The answer is {}.",
+    symmetric: bool = True,
+    deadline_seconds: float = 5.0,
+) -> None:
+    """Checks a verifier in worker processes, as it is used.
+
+    Args:
+        kind: as `RuleVerifier` takes it.
+        answers: reference answers, none of which is another's.
+        stated: how a completion states an answer; `{}` stands for it.
+        symmetric: whether exchanging reference and answer keeps the verdict. Leave it out for a rule with two
+            different sides, such as one that rounds.
+        deadline_seconds: for one item, as `RuleVerifier` takes it.
+
+    Raises:
+        AssertionError: it does not hold to the contract.
+        BadInputError: there is no such verifier.
+    """
+    found = load(import_path(kind))(answers[0], stated.format(answers[0]))
+    assert isinstance(found, Verification), f"{kind} returned {found!r}, not a Verification"
+    with RuleVerifier(kind, workers=1, deadline_seconds=deadline_seconds) as verifier:
+        _check_verdicts(verifier, answers, stated, symmetric)
+        for reference in ("", " \n"):
+            empty = verifier.explain(reference, stated.format(answers[0]))
+            bad = (empty.verdict, empty.reason) == (Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
+            assert bad, f"{kind} says {empty.verdict} ({empty.reason}) where the reference is {reference!r}"
+        for text in HOSTILE:
+            _check_hostile(verifier, answers[0], text)
+            _check_hostile(verifier, answers[0], stated.format(text))
+
+
+def _check_verdicts(verifier: RuleVerifier, answers: Sequence[str], stated: str, symmetric: bool) -> None:
+    pairs = [(reference, answer) for reference in answers for answer in answers]
+    references, completions = [a for a, _ in pairs], [stated.format(b) for _, b in pairs]
+    found = verifier.explain_many(references, completions)
+    again = verifier.explain_many(references, completions)
+    assert found == again, f"{verifier.kind} gives other verdicts when asked again"
+    verdicts = {pair: verification.verdict for pair, verification in zip(pairs, found, strict=True)}
+    for (reference, answer), verdict in verdicts.items():
+        says = f"{verifier.kind} says {verdict} of the answer {answer!r} where the reference is {reference!r}"
+        assert (verdict is Verdict.CORRECT) == (reference == answer), says
+        other_way = verdicts[answer, reference]
+        assert not symmetric or verdict is other_way, f"{says}, and {other_way} the other way round"
+
+
+def _check_hostile(verifier: RuleVerifier, reference: str, completion: str) -> None:
+    """No exception, a verdict in time, be it TIMEOUT, and no CORRECT of a text without the answer in it.
+
+    Running out of memory is no defect.
+    """
+    verifier.verify(reference, "")  # after a text that ended its worker another has to start, which takes seconds
+    started = time.monotonic()
+    found = verifier.explain(reference, completion)
+    seconds, text = time.monotonic() - started, completion[:60]
+    raised = found.parsed_answer if found.verdict is Verdict.ERROR else None
+    assert raised in (None, "MemoryError"), f"{verifier.kind} raised {raised} on {text!r}"
+    wrongly = found.verdict is Verdict.CORRECT and reference not in completion
+    assert not wrongly, f"{verifier.kind} says CORRECT of {text!r} where the reference is {reference!r}"
+    in_time = seconds < verifier.deadline_seconds + GRACE_SECONDS
+    assert in_time, f"{verifier.kind} took {seconds:.1f} s on {text!r}: past its deadline and not ended"
+
+
+def check_form(form: type[AnswerForm], texts: Sequence[str], *, equal: Sequence[tuple[str, str]] = ()) -> None:
+    """Checks an answer form.
+
+    Args:
+        texts: answers in this form, with markup or without, none of which is equal to another.
+        equal: pairs of texts that are the same answer.
+
+    Raises:
+        AssertionError: it does not hold to the contract.
+    """
+    reader = Reader((form,))
+    values = [_value(form, reader, text) for text in texts]
+    for text, value in zip(texts, values, strict=True):
+        assert compare(value, value) is Comparison.EQUAL, f"{text!r} is not EQUAL to itself"
+        for other_text, other in zip(texts, values, strict=True):
+            _check_symmetric(text, value, other_text, other)
+            equals = other is not value and compare(value, other) is Comparison.EQUAL
+            assert not equals, f"{text!r} is EQUAL to {other_text!r}"
+        for other_text in OTHER_FORMS:
+            stranger = Reader().form_of(other_text)
+            assert stranger is not None
+            _check_comparison(text, value, other_text, stranger)
+            _check_comparison(other_text, stranger, text, value)
+    for one, other_one in equal:
+        sides = _value(form, reader, one), _value(form, reader, other_one)
+        assert compare(*sides) is Comparison.EQUAL, f"{one!r} is not EQUAL to {other_one!r}"
+        _check_symmetric(one, sides[0], other_one, sides[1])
+    for text in HOSTILE:
+        started = time.monotonic()
+        reader.form_of(text)
+        assert time.monotonic() - started < FORM_SECONDS, f"{form.__name__} takes over a second to read {text[:60]!r}"
+
+
+def _value(form: type[AnswerForm], reader: Reader, text: str) -> AnswerForm:
+    """What the form reads a text as, alone and among the other forms."""
+    value = form.parse(strip_markup(text), reader.form_of)
+    assert isinstance(value, form), f"{form.__name__} reads {text!r} as {value!r}"
+    assert isinstance(reader.form_of(text), form), f"{text!r} is read as {reader.form_of(text)!r}"
+    again = form.parse(strip_markup(text), reader.form_of)
+    assert (value, hash(value)) == (again, hash(again)), f"{form.__name__} reads {text!r} in two ways"
+    return value
+
+
+def _check_symmetric(text: str, value: AnswerForm, other_text: str, other: AnswerForm) -> None:
+    there, back = compare(value, other), compare(other, value)
+    assert there is back, f"{text!r} is {there.name} beside {other_text!r}, the other way round it is {back.name}"
+
+
+def _check_comparison(text: str, value: AnswerForm, other_text: str, other: AnswerForm) -> None:
+    found: object = compare(value, other)
+    assert isinstance(found, Comparison), f"{text!r} beside {other_text!r} gives {found!r}, not a Comparison"

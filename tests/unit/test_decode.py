@@ -1,0 +1,173 @@
+"""Decoding of a shrinking batch draws what transformers' own loop draws."""
+
+from itertools import product
+
+import pytest
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from cooper_rl.generation import decode
+
+SIZES = {"vocab_size": 40, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+PLAIN = {
+    "llama": {**SIZES, "num_key_value_heads": 1},
+    "qwen3": {**SIZES, "num_key_value_heads": 2, "head_dim": 8},
+    "gpt_neox": SIZES,
+    "gpt2": {"vocab_size": 40, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 64},
+    "opt": {**SIZES, "ffn_dim": 32, "word_embed_proj_dim": 16, "max_position_embeddings": 64},
+}
+OTHERS = {  # a window, a recurrent state
+    "gemma2": {**SIZES, "num_key_value_heads": 1, "head_dim": 8, "sliding_window": 4},
+    "mamba": {"vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 2, "state_size": 4},
+}
+PROMPTS = [[5, 6, 7, 8]] * 3 + [[9, 10]] * 3 + [[11]] * 2
+END, PAD = 2, 0
+
+
+def model_of(kind, **changes):
+    torch.manual_seed(3)
+    settings = {**PLAIN, **OTHERS}[kind] | {"bos_token_id": 1, "eos_token_id": END, "pad_token_id": PAD} | changes
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **settings)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                parameter.mul_(20)  # small random weights make all tokens alike
+    return model
+
+
+def with_transformers(model, prompts, **settings):
+    width = max(map(len, prompts))
+    ids = torch.tensor([[PAD] * (width - len(prompt)) + prompt for prompt in prompts])
+    mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts])
+    written = model.generate(input_ids=ids, attention_mask=mask, pad_token_id=PAD, **settings)[:, width:].tolist()
+    return [row[: row.index(END) + 1] if END in row else row for row in written]
+
+
+def completions(model, prompts, **settings):
+    return decode.complete(model, prompts, PAD, [END], pad_token_id=PAD, **settings)
+
+
+@pytest.fixture
+def own_loop(monkeypatch):
+    """Counts the batches that the loop itself writes."""
+    seen = []
+    begin = decode._Batch.prefill
+    monkeypatch.setattr(decode._Batch, "prefill", lambda self: seen.append(len(self.rows)) or begin(self))
+    return seen
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_the_likeliest_tokens_are_those_of_transformers(kind, own_loop):
+    model = model_of(kind)
+    expected = with_transformers(model, PROMPTS, max_new_tokens=20, do_sample=False)
+    assert len({tuple(row) for row in expected}) == 3
+    assert completions(model, PROMPTS, max_new_tokens=20, do_sample=False) == expected
+    assert own_loop == [8]
+
+
+def test_rows_that_end_leave_the_batch_and_disturb_no_other(own_loop, monkeypatch):
+    sizes = []
+    leave = decode._Batch._leave
+    monkeypatch.setattr(decode._Batch, "_leave", lambda self, count: sizes.append(count) or leave(self, count))
+    model = model_of("llama")
+    prompts = [[3 + i, 4 + i // 2, 5][: 1 + i % 3] for i in range(24)]
+    expected = with_transformers(model, prompts, max_new_tokens=30, do_sample=False, eos_token_id=[END, 7, 9])
+    expected = [row[: min([row.index(e) for e in (END, 7, 9) if e in row], default=len(row)) + 1] for row in expected]
+    settings = {"max_new_tokens": 30, "do_sample": False, "eos_token_id": [END, 7, 9]}
+    assert decode.complete(model, prompts, PAD, [END, 7, 9], pad_token_id=PAD, **settings) == expected
+    assert len(sizes) > 2 and sizes == sorted(sizes, reverse=True)
+    assert len({len(row) for row in expected}) > 3
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_other_caches_are_left_to_transformers(kind, own_loop):
+    model = model_of(kind)
+    expected = with_transformers(model, PROMPTS, max_new_tokens=12, do_sample=False)
+    assert completions(model, PROMPTS, max_new_tokens=12, do_sample=False) == expected
+    assert own_loop == []
+
+
+def test_beams_and_processors_with_a_memory_are_left_to_transformers(own_loop):
+    model = model_of("llama")
+    for settings in ({"num_beams": 2}, {"no_repeat_ngram_size": 2}):
+        expected = with_transformers(model, PROMPTS, max_new_tokens=12, do_sample=False, **settings)
+        assert completions(model, PROMPTS, max_new_tokens=12, do_sample=False, **settings) == expected
+    assert own_loop == []
+
+
+def test_a_repetition_penalty_sees_the_rows_own_tokens(own_loop):
+    model = model_of("llama")
+    settings = {"max_new_tokens": 20, "do_sample": False, "repetition_penalty": 1.8}
+    assert completions(model, PROMPTS, **settings) == with_transformers(model, PROMPTS, **settings)
+    assert own_loop == [8]
+
+
+def chi_square(counts, probabilities, total):
+    """The statistic, and its mean plus 5 standard deviations, over the cells in which a few are expected."""
+    cells = [cell for cell, p in probabilities.items() if p * total >= 5]
+    rest = total - sum(counts.get(cell, 0) for cell in cells), total - sum(probabilities[c] * total for c in cells)
+    pairs = [(counts.get(cell, 0), probabilities[cell] * total) for cell in cells] + ([rest] if rest[1] > 1 else [])
+    degrees = len(pairs) - 1
+    return sum((seen - due) ** 2 / due for seen, due in pairs), degrees + 5 * (2 * degrees) ** 0.5
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"temperature": 0.6}, {"top_p": 0.7}, {"top_k": 3}, {"min_p": 0.2}, {"temperature": 1.5, "top_p": 0.9}],
+    ids=str,
+)
+def test_sequences_are_as_frequent_as_the_model_says(settings):
+    """All sequences of three tokens out of seven; some end early, so that rows leave and move."""
+    model = model_of("llama", vocab_size=7)
+    with torch.no_grad():
+        model.lm_head.weight.mul_(0.15)
+    decoding = {"top_k": 0, "top_p": 1.0, "temperature": 1.0, **settings}
+    probabilities = {}
+    with torch.no_grad():
+        for first, second in product(range(7), repeat=2):
+            logits = model(torch.tensor([[5, 6, first, second]])).logits[0]
+            after = [warped(logits[place], decoding) for place in (1, 2, 3)]
+            if first == END:
+                probabilities[(END,)] = after[0][END].item()
+            elif second == END:
+                probabilities[(first, END)] = (after[0][first] * after[1][END]).item()
+            else:
+                for third in range(7):
+                    p = after[0][first] * after[1][second] * after[2][third]
+                    probabilities[first, second, third] = p.item()
+    assert sum(probabilities.values()) == pytest.approx(1, abs=1e-5)
+    torch.manual_seed(0)
+    total = 20000
+    drawn = completions(model, [[5, 6]] * total, max_new_tokens=3, do_sample=True, **decoding)
+    counts = {}
+    for row in map(tuple, drawn):
+        counts[row] = counts.get(row, 0) + 1
+    assert all(probabilities[row] > 0 for row in counts)
+    statistic, bound = chi_square(counts, probabilities, total)
+    assert statistic < bound
+    wrong = {cell: p for cell, p in zip(probabilities, reversed(list(probabilities.values())), strict=True)}
+    statistic, bound = chi_square(counts, wrong, total)
+    assert statistic > bound  # the check sees another distribution
+
+
+def warped(logits, decoding):
+    """Probabilities after temperature, then top_k, top_p and min_p, written out."""
+    p = torch.softmax(logits / decoding["temperature"], dim=-1)
+    if decoding["top_k"]:
+        p = torch.where(p >= p.sort(descending=True).values[decoding["top_k"] - 1], p, 0.0)
+    if decoding["top_p"] < 1:
+        order = p.argsort(descending=True)
+        before = p[order].cumsum(0) - p[order]
+        p = p.clone()
+        p[order[before >= decoding["top_p"]]] = 0.0
+    if decoding.get("min_p"):
+        p = torch.where(p >= decoding["min_p"] * p.max(), p, 0.0)
+    return p / p.sum()
+
+
+def test_a_token_of_probability_zero_is_never_drawn():
+    probabilities = torch.tensor([[0.0, 0.25, 0.0, 0.75, 0.0]]).repeat(10000, 1)
+    torch.manual_seed(1)
+    drawn = decode.drawn(probabilities)
+    assert set(drawn.tolist()) == {1, 3}
+    assert (drawn == 1).float().mean().item() == pytest.approx(0.25, abs=5 * (0.25 * 0.75 / 10000) ** 0.5)

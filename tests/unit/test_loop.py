@@ -1,0 +1,210 @@
+"""The joint step without any engine and without torch: what `score` and `learn` do, in which order, and resuming."""
+
+import json
+import math
+import pickle
+import random
+
+import pytest
+
+from cooper_rl.errors import CooperError
+from cooper_rl.method.build import make_cooper, source_names
+from cooper_rl.method.journal import Journal, read_metrics
+from cooper_rl.method.monitor import Monitor
+from cooper_rl.records import LabelledCompletion, Report, Sample
+from cooper_rl.settings.method import MethodSettings
+from cooper_rl.verifiers import RuleVerifier
+
+
+class Counting:
+    """A reward model whose score of a completion falls with each update in which that text was a negative."""
+
+    def __init__(self):
+        self.seen, self.version, self.log = {}, 0, []
+
+    def score(self, triples):
+        self.log.append("score")
+        return [0.9 ** (1 + self.seen.get(triple.completion, 0)) for triple in triples]
+
+    def update(self, pairs, labelled):
+        self.log.append("update")
+        for pair in pairs:
+            self.seen[pair.negative] = self.seen.get(pair.negative, 0) + 1
+        self.version += bool(pairs)
+        return {"reward_model/loss": 1.0, "reward_model/labelled": float(len(labelled))} if pairs else {}
+
+    def snapshot(self):
+        return dict(self.seen)
+
+    def restore(self, snapshot):
+        self.seen = dict(snapshot)
+
+    def save(self, folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "seen.json").write_text(json.dumps([self.seen, self.version]))
+
+    def load(self, folder):
+        self.seen, self.version = json.loads((folder / "seen.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def verifier():
+    with RuleVerifier(workers=1) as rule:
+        yield rule
+
+
+def method(folder, verifier, model, *, anchors=(), rehearsal=(), **settings):
+    settings = {"num_generations": 4, "negative_sources": {"mined": 1}, "pairs_per_prompt": 1, "seed": 3, **settings}
+    return make_cooper(
+        MethodSettings(output_dir=str(folder), **settings), verifier, model, anchors=anchors, rehearsal=rehearsal
+    )
+
+
+def samples(step, groups=3):
+    """Four completions a prompt: right, wrong by one, wrong by `step`, and nothing."""
+    return [
+        Sample(f"What is {g} + {g}?", str(2 * g), text)
+        for g in range(10, 10 + groups)
+        for text in (f"The answer is {2 * g}.", f"The answer is {2 * g + 1}.", f"The answer is {2 * g + 1 + step}.", "")
+    ]
+
+
+def test_the_rewards_of_a_step_are_from_before_its_update(tmp_path, verifier):
+    model = Counting()
+    cooper = method(tmp_path, verifier, model)
+    batch = cooper.score(samples(1), 1)
+    assert batch.rewards == (0.9,) * 12 and batch.version == 0
+    assert [rollout.group for rollout in batch.rollouts] == [0] * 4 + [1] * 4 + [2] * 4
+    report = cooper.learn(batch)
+    assert model.log == ["score", "update"] and model.version == 1
+    assert len(report.pairs) == 3 and report.metrics["pairs/yield"] == 1.0
+    assert report.metrics["accuracy/rule"] == 0.25 and report.metrics["verifier/no_answer_rate"] == 0.25
+    again = cooper.score(samples(1), 2)
+    lowered = {rollout.completion for rollout in again.rollouts if rollout.score < 0.9}
+    assert lowered == {pair.negative for pair in report.pairs} and again.version == 1
+
+
+def test_batches_and_reports_cross_processes(tmp_path, verifier):
+    cooper = method(tmp_path, verifier, Counting())
+    batch = cooper.score(samples(1), 1)
+    assert pickle.loads(pickle.dumps(batch)) == batch
+    report = cooper.learn(pickle.loads(pickle.dumps(batch)))
+    assert pickle.loads(pickle.dumps(report)) == report
+
+
+def test_a_batch_that_was_scored_elsewhere_is_learned_alike(tmp_path, verifier):
+    """The draws are those of seed, step and prompt, whoever scored the batch."""
+    first, second = (method(tmp_path / name, verifier, Counting()) for name in "ab")
+    batch = first.score(samples(1), 1)
+    assert first.learn(batch).pairs == second.learn(batch).pairs
+
+
+@pytest.mark.parametrize(
+    ("settings", "updates", "files"),
+    [
+        ({"arm": "static"}, 0, {"rollouts"}),
+        ({"arm": "cooper"}, 1, {"rollouts", "pairs"}),
+        ({"reward": "rule", "cotrain": True}, 1, {"rollouts", "pairs"}),
+        ({"arm": "hybrid+cotrain"}, 1, {"rollouts", "pairs"}),
+    ],
+    ids=str,
+)
+def test_reward_and_co_training_are_two_settings(tmp_path, verifier, settings, updates, files):
+    model = Counting()
+    cooper = method(tmp_path, verifier, model, **settings)
+    batch = cooper.score(samples(1), 1)
+    cooper.learn(batch)
+    assert model.log.count("update") == updates == model.version
+    assert {path.name for path in tmp_path.iterdir()} == files
+    right = {"rule": 1.0, "hybrid": 1.0, "score": 0.9}[cooper.settings.reward]
+    wrong = {"rule": 0.0, "hybrid": 0.9, "score": 0.9}[cooper.settings.reward]
+    assert batch.rewards[:2] == (right, wrong)
+
+
+def test_the_rule_alone_needs_no_reward_model(tmp_path, verifier):
+    cooper = method(tmp_path, verifier, None, arm="rule")
+    batch = cooper.score(samples(1), 1)
+    assert batch.rewards[:4] == (1.0, 0.0, 0.0, 0.0) and all(math.isnan(r.score) for r in batch.rollouts)
+    report = cooper.learn(batch)
+    assert "hacking/alarm" not in report.metrics and report.pairs == ()
+    (row, *_) = (tmp_path / "rollouts" / "step_000001.jsonl").read_text().splitlines()
+    assert json.loads(row)["score"] is None and "worked_solution" not in json.loads(row)
+
+
+ANCHORS = [LabelledCompletion(f"a{i}", "1", "yes" if i % 2 else "no", bool(i % 2)) for i in range(20)]
+
+
+def test_killed_and_resumed_it_is_the_run_that_would_have_been(tmp_path, verifier):
+    settings = {"replay_per_step": 4, "rehearsal_per_step": 2, "guard_probes": 0, "guard_steps": 2, "guard_sample": 4}
+    parts = {"anchors": ANCHORS, "rehearsal": ANCHORS, **settings}
+    straight = method(tmp_path / "straight", verifier, Counting(), **parts)
+    straight.begin()
+    expected = [straight.learn(straight.score(samples(step), step), saving=step == 4) for step in range(1, 9)]
+    first = method(tmp_path / "cut", verifier, Counting(), **parts)
+    first.begin()
+    found = [first.learn(first.score(samples(step), step), saving=step == 4) for step in range(1, 5)]
+    first.save(tmp_path / "checkpoint-4")
+    second = method(tmp_path / "cut", verifier, Counting(), **parts)
+    second.load(tmp_path / "checkpoint-4")
+    found += [second.learn(second.score(samples(step), step)) for step in range(5, 9)]
+    for ours, theirs in zip(found, expected, strict=True):
+        timeless = [{k: v for k, v in r.metrics.items() if not k.startswith("time/")} for r in (ours, theirs)]
+        assert timeless[0] == timeless[1] and ours.pairs == theirs.pairs
+    assert second.reward_model.seen == straight.reward_model.seen
+
+
+class Stopper(Monitor):
+    """Asks for another reward in step 2 and for the end in step 3."""
+
+    name = "stopper"
+
+    def after(self, report, *, whole):
+        self.reward = "rule" if report.step >= 2 else None
+        return report.having({"own/step": float(report.step)}, stop=report.stop or report.step == 3)
+
+
+def test_what_a_monitor_asks_for(tmp_path, verifier):
+    cooper = method(tmp_path, verifier, Counting(), monitors=["test_loop:Stopper"])
+    reports, rewards = [], []
+    for step in range(1, 4):
+        batch = cooper.score(samples(step), step)
+        rewards.append(batch.rewards[0])
+        reports.append(cooper.learn(batch))
+    assert [report.stop for report in reports] == [False, False, True] and rewards == [0.9, 0.9, 1.0]
+    assert [monitor.name for monitor in cooper.monitors] == ["audit", "alarm", "stopper"]
+
+
+def test_too_many_steps_without_a_finite_gradient_end_the_run(tmp_path, verifier):
+    model = Counting()
+    model.update = lambda pairs, labelled: {"reward_model/skipped": 1.0}
+    cooper = method(tmp_path, verifier, model, max_skipped_steps=1)
+    cooper.learn(cooper.score(samples(1), 1))
+    with pytest.raises(CooperError, match="2 steps in a row had a reward model gradient"):
+        cooper.learn(cooper.score(samples(2), 2))
+
+
+def test_only_the_first_rank_writes(tmp_path):
+    for writes in (False, True):
+        journal = Journal(tmp_path / str(writes), writes=writes)
+        journal.begin({"a": 1}, {"b": 2}, -1)
+        journal.log(1, {"x": math.nan})
+        journal.write(Report(1))
+        journal.finish(1, 2.0)
+    assert not (tmp_path / "False").exists()
+    assert read_metrics(tmp_path / "True") == [{"step": 1, "x": None}]
+
+
+def test_sources_that_a_run_needs():
+    assert source_names(MethodSettings(arm="static")) == []
+    weights = {"mined": 1.0, "assistant": 0.0, "perturb": 2.0}
+    assert source_names(MethodSettings(negative_sources=weights)) == ["mined", "perturb"]
+    assert source_names(MethodSettings(negative_sources=weights, negative_fallback="shuffle"))[-1] == "shuffle"
+
+
+def test_the_order_of_the_world_does_not_matter_to_the_draws(tmp_path, verifier):
+    """Draws do not touch Python's own random state, which belongs to the engine."""
+    random.seed(1)
+    before = random.getstate()
+    cooper = method(tmp_path, verifier, Counting(), negative_sources={"perturb": 1}, replay_per_step=4)
+    cooper.learn(cooper.score(samples(1), 1))
+    assert random.getstate() == before
