@@ -45,7 +45,7 @@ HOSTILE = (
     "\\pm" * 60 + "1",
     "The answer is " * 500,
     "#### " * 500,
-    "__import__('os').getcwd()",
+    "().__class__.__base__.__subclasses__()",
     "12 or maybe 13, " * 500,
 )
 OTHER_FORMS = (
