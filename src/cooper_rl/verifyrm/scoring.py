@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 from transformers import DynamicCache
 
+from cooper_rl.packing import packed
+
 WORTH_SHARING = 64  # tokens that a shared prefix must save
 
 
@@ -49,14 +51,7 @@ def groups_of(ids_B_T: Sequence[Sequence[int]], head: int = 16) -> list[list[int
 
 def buckets(rows: Sequence[int], lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
     """Rows of like length together, longest first, as many as fit into `batch_tokens` padded tokens."""
-    batch: list[int] = []
-    for row in sorted(rows, key=lambda i: -lengths[i]):
-        if batch and (len(batch) + 1) * lengths[batch[0]] > batch_tokens:
-            yield batch
-            batch = []
-        batch.append(row)
-    if batch:
-        yield batch
+    return packed(sorted(rows, key=lambda row: -lengths[row]), lengths, batch_tokens)
 
 
 def score_ids(model: nn.Module, ids_B_T: Sequence[Sequence[int]], *, batch_tokens: int) -> Tensor:
