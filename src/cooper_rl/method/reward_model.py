@@ -10,7 +10,7 @@ from cooper_rl.records import ContrastivePair, LabelledCompletion, Scorable
 
 
 class RewardModel(Protocol):
-    """A reference-based reward model that can be trained. `verifyrm.updater.RewardModelUpdater` is one.
+    """A reference-based reward model that can be trained, such as `verifyrm.updater.RewardModelUpdater`.
 
     With several ranks, every rank makes the same calls in the same order, with its own share of the records.
     """
@@ -23,7 +23,7 @@ class RewardModel(Protocol):
         """Probability, from 0 to 1, that each completion is right."""
 
     def update(self, pairs: Sequence[ContrastivePair], labelled: Sequence[LabelledCompletion]) -> dict[str, float]:
-        """One optimiser step; `reward_model/*` metrics, or nothing where no rank has a pair."""
+        """Takes one optimiser step. Returns `reward_model/*` metrics; empty where no rank has a pair."""
 
     def snapshot(self) -> Any:
         """What `restore` needs: the weights and the optimiser's state."""
@@ -35,4 +35,4 @@ class RewardModel(Protocol):
         """Writes all that `load` needs."""
 
     def load(self, folder: Path) -> None:
-        """Takes on what `save` wrote."""
+        """Restores what `save` wrote."""
