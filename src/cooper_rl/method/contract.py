@@ -63,7 +63,7 @@ def check_negative_source(source: NegativeSource) -> None:
     assert batch == example_batch(), "the batch was changed"
     if source.judged:
         texts = {rollout.completion for rollout in batch.rollouts}
-        assert set(source.propose(slots, batch, 0)) <= {*texts, None}, "a judged source proposes no rollout"
+        assert set(source.propose(slots, batch, 0)) <= {*texts, None}, "a judged source proposes more than rollouts"
     for verdict in (Verdict.CORRECT, Verdict.TIMEOUT, Verdict.ERROR):
         assert not source.accepts(Verification(verdict, Reason.MATCH)), f"{verdict} is accepted as wrong"
     unknown = Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM)
