@@ -1,4 +1,4 @@
-"""What every domain must keep, as checks that its author can run: `check_domain(MyDomain())` in a test."""
+"""The contract of a domain, as checks that its author can run: `check_domain(MyDomain())` in a test."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from cooper_rl.records import Problem, Verdict
 from cooper_rl.verifiers import RuleVerifier
 
 NO_SPLIT = "no such split"
-DEADLINE_SECONDS = 60.0  # of one answer: what is tested is the verdict, on however busy a machine
+DEADLINE_SECONDS = 60.0  # for one answer; long, since the verdict is tested and not the speed of the machine
 
 
 def boxed(answer: str) -> str:
-    """An answer as the rule verifiers read it."""
+    """A completion that states an answer in a box, which the rule verifiers can read."""
     return f"So the answer is \\boxed{{{answer}}}."
 
 
 def check_domain(
     domain: Domain, *, size: int = 40, seed: int = 0, state: Callable[[str], str] = boxed, rule: bool = True
 ) -> None:
-    """Runs every check of this module on each split of the domain; of a domain without splits, on `train`.
+    """Runs every check of this module on each split of the domain, or on `train` if the domain has no splits.
 
     Args:
-        size: problems of each split that are looked at.
+        size: this many problems of each split are checked.
+        seed: problems are drawn with this seed.
         state: writes an answer as a completion that the domain's truth and verifier can read.
-        rule: whether the domain's verifier reads such a completion; False where the domain is meant to be beyond it.
+        rule: False skips the check of the domain's verifier, for a domain whose answers no rule can read.
 
     Raises:
         AssertionError: the domain breaks its contract; the message says how.
@@ -46,7 +47,7 @@ def check_domain(
 
 
 def check_problems_of(domain: Domain, split: str, problems: Sequence[Problem], size: int) -> None:
-    """There are problems, no more than were asked for, each with a question, an answer and an id of its own."""
+    """Checks that there are 1 to `size` problems, each with a question, an answer and an id of its own."""
     where = f"{domain.name}, {split}"
     _require(0 < len(problems) <= size, f"{where}: {len(problems)} problems where {size} were asked for")
     for problem in problems:
@@ -58,44 +59,45 @@ def check_problems_of(domain: Domain, split: str, problems: Sequence[Problem], s
 
 
 def check_draws(domain: Domain, split: str, problems: Sequence[Problem], size: int, seed: int) -> None:
-    """The same seed gives the same problems, whatever the state of Python's own random numbers, which stays."""
+    """Checks that the same seed gives the same problems, without using or changing Python's global random state."""
     where = f"{domain.name}, {split}"
     random.seed(1)
     before = random.getstate()
     again = domain.problems(split, size, seed)
-    _require(random.getstate() == before, f"{where}: drawing problems moves Python's own random numbers")
+    _require(random.getstate() == before, f"{where}: drawing problems changes Python's global random state")
     _require(list(again) == list(problems), f"{where}: seed {seed} gave other problems the second time")
 
 
 def check_splits(domain: Domain, found: dict[str, list[Problem]]) -> None:
-    """No question is in two splits, and a split that is not there is refused in one line."""
+    """Checks that no question is in two splits, and that an unknown split is refused with a one-line error."""
     for one, other in combinations(found, 2):
         shared = {p.question for p in found[one]} & {p.question for p in found[other]}
-        _require(not shared, f"{domain.name}: in {one} and {other} there is the same question: {sorted(shared)[:1]}")
+        _require(not shared, f"{domain.name}: splits {one} and {other} share a question: {sorted(shared)[:1]}")
     if not domain.splits:
         return
     for ask in (lambda: domain.check(NO_SPLIT), lambda: domain.problems(NO_SPLIT, 1, 0)):
         try:
             ask()
         except BadInputError as error:
-            _require("\n" not in str(error), f"{domain.name}: the error about a split is of several lines")
+            _require("\n" not in str(error), f"{domain.name}: the error about an unknown split has several lines")
         else:
             _require(False, f"{domain.name}: a split {NO_SPLIT!r} is not refused with a BadInputError")
 
 
 def check_truth(domain: Domain, problems: Sequence[Problem], state: Callable[[str], str]) -> None:
-    """Truth accepts the reference answer, with or without the worked solution, and rejects other problems' answers."""
+    """Checks that `is_true` accepts the reference answer, with or without the worked solution, and no other answer."""
     for problem, other in _with_another_answer(problems):
         right = state(problem.reference_answer)
         solution = str(problem.metadata.get("worked_solution", ""))
         for text in (right, f"{solution} {right}".strip()):
-            _require(domain.is_true(problem, text) is True, f"{domain.name}: not true of {problem}: {text!r}")
+            _require(domain.is_true(problem, text) is True, f"{domain.name}: is_true rejects {text!r} for {problem}")
         for text in (state(other), ""):
-            _require(domain.is_true(problem, text) is not True, f"{domain.name}: true of {problem}: {text!r}")
+            accepted = domain.is_true(problem, text) is True
+            _require(not accepted, f"{domain.name}: is_true accepts {text!r}, a wrong answer, for {problem}")
 
 
 def check_rule(domain: Domain, problems: Sequence[Problem], state: Callable[[str], str]) -> None:
-    """The domain's verifier says CORRECT of the reference answer and not of another problem's."""
+    """Checks that the domain's verifier says CORRECT of the reference answer, and not of another problem's answer."""
     pairs = _with_another_answer(problems)
     references = [problem.reference_answer for problem, _ in pairs]
     with RuleVerifier(domain.verifier, workers=1, deadline_seconds=DEADLINE_SECONDS) as verifier:
@@ -108,7 +110,7 @@ def check_rule(domain: Domain, problems: Sequence[Problem], state: Callable[[str
 
 
 def _with_another_answer(problems: Sequence[Problem]) -> list[tuple[Problem, str]]:
-    """Each problem with the answer of another one that differs from its own; left out where all answers are one."""
+    """(problem, another problem's different answer) for each problem; left out if all problems have the same answer."""
     pairs = []
     for index, problem in enumerate(problems):
         later = [*problems[index + 1 :], *problems[:index]]
@@ -126,6 +128,6 @@ def _differ(one: str, other: str) -> bool:
 
 
 def _require(kept: bool, broken: str) -> None:
-    """As `assert`, which `python -O` leaves out."""
+    """As the statement `assert`, but also active under `python -O`."""
     if not kept:
         raise AssertionError(broken)

@@ -1,4 +1,4 @@
-"""What a domain is: problems by split and seed, who knows the truth, and which verifier and prompt fit."""
+"""The contract of a domain: problems by split and seed, their truth, and the verifier and prompt that fit them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from cooper_rl.records import Problem
 
 
 class Domain(ABC):
-    """Problems of one kind, and what is known of them.
+    """Problems of one kind.
 
-    A subclass sets `name` and writes `problems`; the rest has defaults. It is made without arguments.
-    `cooper_rl.domains.contract.check_domain` tests that it keeps what is promised here.
+    A subclass sets `name` and defines `problems`; everything else has defaults. It is constructed without arguments.
+    `cooper_rl.domains.contract.check_domain` tests that it keeps the contract.
 
     Attributes:
-        name: what recipes and messages call it.
-        splits: the names of its splits. No question is in two of them. Empty: it has no parts, or only the hub knows
-            them, so that any name is taken.
-        verifier: the rule verifier that reads its answers, by the name that `cooper verify` knows it by.
-        system_prompt: what a model is told before each question where the user says nothing else; None: nothing.
+        name: the name in recipes and messages.
+        splits: the names of its splits. No question is in two of them. An empty tuple accepts any name: the domain has
+            no splits, or only the hub knows them.
+        verifier: the rule verifier that reads its answers, by its name in `cooper verify`.
+        system_prompt: the system message before each question, unless the user sets another; None means none.
     """
 
     name: str
@@ -33,26 +33,27 @@ class Domain(ABC):
         """`size` distinct problems of a split, in an order that depends on the seed alone.
 
         Args:
-            size: None: all of them, or as many as the domain thinks fit where they are generated without end.
+            size: None means all problems; a domain that generates problems without end chooses a number.
 
         Raises:
             BadInputError: there is no such split, or the problems cannot be read.
         """
 
     def is_true(self, problem: Problem, completion: str) -> bool | None:
-        """Whether the completion is right, by more than the rule verifier; None where that is not known.
+        """Whether the completion is right, from better knowledge than the rule verifier's; None if that is not known.
 
-        It measures and never trains, so that it tells whether a policy has learned or has fooled its reward.
+        It is used to measure and never to train, so that it shows whether a policy has learned or has fooled its
+        reward.
         """
         return None
 
     @property
     def has_truth(self) -> bool:
-        """Whether this domain knows more than the rule verifier: it has an `is_true` of its own."""
+        """Whether this domain has an `is_true` of its own, and so knows more than the rule verifier."""
         return type(self).is_true is not Domain.is_true
 
     def check(self, split: str) -> None:
-        """What can be said of a split before anything slow starts; nothing is generated or downloaded.
+        """Checks a split before anything slow starts. It generates and downloads nothing.
 
         Raises:
             BadInputError: there is no such split.
@@ -60,7 +61,7 @@ class Domain(ABC):
         self.check_split(split)
 
     def check_split(self, split: str) -> None:
-        """Refuses a split that there is not.
+        """Refuses a split that does not exist.
 
         Raises:
             BadInputError: `splits` does not have it.
@@ -70,14 +71,14 @@ class Domain(ABC):
 
 
 class StoredDomain(Domain):
-    """A domain whose problems are written down somewhere: a whole split is read, and `size` of it are drawn."""
+    """A domain whose problems are stored, in a file or on the hub. It reads a whole split and draws `size` problems."""
 
     @abstractmethod
     def read(self, split: str) -> list[Problem]:
         """All problems of a split, in their order.
 
         Raises:
-            BadInputError: a problem has no question or no answer, or the split is not there.
+            BadInputError: a problem has no question or no answer, or the split does not exist.
         """
 
     def problems(self, split: str, size: int | None, seed: int) -> list[Problem]:

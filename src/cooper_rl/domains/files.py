@@ -1,4 +1,4 @@
-"""Problems from a local JSONL, JSON or parquet file; every complaint names file, record and field."""
+"""Problems from a local JSONL, JSON or parquet file. Every error names file, record and field."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SUFFIXES = (".jsonl", ".json", ".parquet")
 
 
 class FileSet(StoredDomain):
-    """The problems of a local file; it has no splits, so every split is the whole file."""
+    """The problems of a local file. A file has no splits, so every split is the whole file."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -29,7 +29,8 @@ class FileSet(StoredDomain):
         """All problems of the file.
 
         Raises:
-            MissingFileError, BadInputError: there is no such file; a record lacks a question or an answer.
+            MissingFileError: there is no such file.
+            BadInputError: a record lacks a question or an answer.
         """
         path = local_file(self.name)
         if path is None:
@@ -37,13 +38,13 @@ class FileSet(StoredDomain):
         return read_problem_file(path)
 
     def check(self, split: str) -> None:
-        """Reads the file: what is wrong with it is known before a model is loaded."""
+        """Reads the file, so that its errors are found before a model is loaded."""
         if not self.read(split):
-            raise BadInputError(f"{self.name}: no problem with an answer in it")
+            raise BadInputError(f"{self.name}: the file has no problem with an answer")
 
 
 def local_copy(filename: str) -> Path | None:
-    """The copy of a published file in COOPER_DATA_DIR, if it is there."""
+    """The copy of a published file in COOPER_DATA_DIR; None if there is none."""
     root = os.environ.get("COOPER_DATA_DIR")
     if not root:
         return None
@@ -61,10 +62,10 @@ def read_problem_file(path: Path) -> list[Problem]:
 
 
 def read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(place, record) pairs."""
+    """(place, record) pairs, where the place is the file with the line, row or record number."""
     for place, record in _raw(path):
         if not isinstance(record, dict):
-            raise BadInputError(f"{place}: not an object with fields")
+            raise BadInputError(f"{place}: not a JSON object; each record must be one")
         yield place, record
 
 
@@ -76,7 +77,7 @@ def _raw(path: Path) -> Iterator[tuple[str, Any]]:
             yield f"{path} row {number}", record
         return
     with path.open() as lines:
-        if path.suffix == ".json" and lines.read(1) == "[":  # else it is JSONL by another name, as AQuA's is
+        if path.suffix == ".json" and lines.read(1) == "[":  # else it is JSONL named .json, such as AQuA's
             lines.seek(0)
             try:
                 whole = json.load(lines)
@@ -90,7 +91,7 @@ def _raw(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def to_problem(record: dict[str, Any], place: str, source: str) -> Problem:
-    """A record as a Problem by the usual field names."""
+    """A record as a Problem, read by the usual field names."""
     question = _first(record, QUESTION_FIELDS, place)
     answer = _first(record, ANSWER_FIELDS, place)
     answer = answer[0] if isinstance(answer, list) and len(answer) == 1 else answer
@@ -106,4 +107,4 @@ def _first(record: dict[str, Any], names: tuple[str, ...], place: str) -> Any:
     for name in names:
         if record.get(name) is not None:
             return record[name]
-    raise BadInputError(f"{place}: none of the fields {', '.join(names)} is there; it has {', '.join(sorted(record))}")
+    raise BadInputError(f"{place}: the record needs one of {', '.join(names)}; it has {', '.join(sorted(record))}")

@@ -1,4 +1,4 @@
-"""reasoning-gym's tasks as domains; each problem keeps its entry, so that its own scorer can be asked."""
+"""reasoning-gym's tasks as domains. Each problem keeps its entry, which the task's own scorer needs."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from cooper_rl.records import Problem
 
 PREFIX = "reasoning_gym:"
 EXTRA = "reasoning-gym"
-GENERATED = 1000  # problems where no size is asked for
+GENERATED = 1000  # number of problems if no size is given
 
 
 class ReasoningGymTask(Domain):
-    """One task. It has no splits: other problems come from another seed."""
+    """One task of reasoning-gym. It has no splits; another seed gives other problems."""
 
     def __init__(self, task: str) -> None:
         self.task = task
         self.name = self.verifier = f"{PREFIX}{task}"  # the verifier of that name is the task's own scorer
 
     def problems(self, split: str, size: int | None, seed: int) -> list[Problem]:
-        """Generated problems; those without an answer are left out.
+        """Generated problems. Entries without an answer are left out.
 
         Raises:
             BadInputError: reasoning-gym is not installed, or has no such task.

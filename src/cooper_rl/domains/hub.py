@@ -34,7 +34,7 @@ def from_hub(
     """The records of a hub data set, or of one of its files.
 
     Raises:
-        BackendError: it cannot be read.
+        BackendError: the data set cannot be read.
     """
     import datasets
 
@@ -43,5 +43,5 @@ def from_hub(
             name, configuration, split=split, data_files=data_files
         )
     except (OSError, ValueError, datasets.exceptions.DatasetNotFoundError) as error:
-        raise BackendError(f"{name}: not read from the hub ({error}); set COOPER_DATA_DIR to local copies") from error
+        raise BackendError(f"{name}: the hub cannot be read ({error}); set COOPER_DATA_DIR to local copies") from error
     return loaded

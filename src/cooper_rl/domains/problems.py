@@ -1,4 +1,4 @@
-"""Domains by name, and their problems: a data set's name in, `Problem` records out."""
+"""Finds domains by name, and loads their problems."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cooper_rl.parts import find
 from cooper_rl.records import Problem
 
 GROUP = "cooper_rl.domains"
-KNOWN = {  # import paths, so that nothing is imported that nobody asked for
+KNOWN = {  # import paths, so that a domain is imported only when it is named
     "nano": "cooper_rl.domains.nano.arithmetic:Arithmetic",
     "nano-kinship": "cooper_rl.domains.nano.kinship:Kinship",
     "nano-weekdays": "cooper_rl.domains.nano.weekdays:Weekdays",
@@ -32,11 +32,12 @@ def find_domain(name: str) -> Domain:
     """The domain of this name.
 
     Args:
-        name: one of `KNOWN`, `reasoning_gym:<task>`, a local .jsonl, .json or .parquet file, a hub id `owner/name`, the
-            name of an installed entry point of the group `cooper_rl.domains`, or a `module:Class` of one's own.
+        name: a name in `KNOWN`, `reasoning_gym:<task>`, a hub id `owner/name`, or a local .jsonl, .json or .parquet
+            file. A user's own domain is named by its entry point of the group `cooper_rl.domains`, or as
+            `module:Class`.
 
     Raises:
-        BadInputError: nothing is known by that name, or it is no `Domain`.
+        BadInputError: there is no domain of that name, or the object named is no `Domain`.
     """
     if name.startswith(PREFIX):
         return ReasoningGymTask(name.removeprefix(PREFIX))
@@ -55,21 +56,22 @@ def load_problems(name: str, *, split: str = "train", size: int | None = None, s
     """Problems of a data set, by a name that `find_domain` knows.
 
     Args:
-        split: `train` or `test`, or another of the domain's own; `test` of a nano world is its `heldout`.
-        size: how many, drawn with the seed; all by default (generated sets: 1,000).
+        split: `train`, `test` or another split of the domain. The `test` split of a nano world is its `heldout`.
+        size: number of problems, drawn with the seed. None takes all, or 1,000 of a domain that generates them.
 
     Raises:
-        BadInputError, MissingFileError: an unknown name or split, a missing file, a bad record, or no problem at all.
+        MissingFileError: a file does not exist.
+        BadInputError: the name or split is unknown, a record is bad, or there is no problem.
         BackendError: the hub could not be read.
     """
     problems = find_domain(name).problems(split, size, seed)
     if not problems:
-        raise BadInputError(f"{name}: no problem with an answer in it")
+        raise BadInputError(f"{name}: split {split!r} has no problem with an answer")
     return problems
 
 
 def check_problems(name: str, split: str) -> None:
-    """What can be said before anything slow starts: local files are read; generators and the hub are not asked.
+    """Checks a data set's name and split before anything slow starts. Local files are read; the hub is not asked.
 
     Raises:
         BadInputError, MissingFileError: as `load_problems`.
@@ -78,6 +80,6 @@ def check_problems(name: str, split: str) -> None:
 
 
 def truth_of(name: str) -> Callable[[Problem, str], bool | None] | None:
-    """Who judges a completion of this data set beyond the rule verifier: its domain, or nobody."""
+    """The domain's `is_true`, which knows more than the rule verifier; None if the domain has none of its own."""
     domain = find_domain(name) if name else None
     return domain.is_true if domain is not None and domain.has_truth else None

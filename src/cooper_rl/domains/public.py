@@ -1,4 +1,4 @@
-"""The public data sets by name: local copies in COOPER_DATA_DIR first, then the Hugging Face hub."""
+"""The public data sets by name. They are read from COOPER_DATA_DIR, or from the Hugging Face hub if not there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class HubPlace(NamedTuple):
-    """Where a split is on the hub."""
+    """The place of a split on the hub."""
 
     id: str
     configuration: str | None
@@ -25,7 +25,7 @@ class HubPlace(NamedTuple):
 
 
 class Fields(NamedTuple):
-    """What a problem is made of."""
+    """The parts of a problem in a published record."""
 
     question: str
     answer: str | None
@@ -49,7 +49,7 @@ class PublicSet(StoredDomain):
     @staticmethod
     @abstractmethod
     def fields(record: dict[str, Any]) -> Fields:
-        """Question, answer and worked solution of a published record; a record without an answer is left out."""
+        """Question, answer and worked solution of a published record. `read` leaves out a record without an answer."""
 
     def read(self, split: str) -> list[Problem]:
         """All problems of a split that have an answer.
@@ -72,14 +72,14 @@ class PublicSet(StoredDomain):
         return problems
 
     def check(self, split: str) -> None:
-        """The name of the split, and a local copy's records where there is one; the hub is not asked."""
+        """Checks the name of the split and, if there is a local copy, its records. The hub is not asked."""
         self.check_split(split)
         if local_copy(self.local[split]):
             self.read(split)
 
 
 class Gsm8k(PublicSet):
-    """Grade-school word problems; the calculator's marks are taken out of the worked solutions."""
+    """Grade-school word problems. The calculator annotations are removed from the worked solutions."""
 
     name = "gsm8k"
     local: ClassVar = {"train": "gsm8k_train.jsonl", "test": "gsm8k_test.jsonl"}
@@ -152,7 +152,7 @@ class Odyssey(PublicSet):
 
 
 class Aqua(PublicSet):
-    """Questions of choice: the answer is a letter, so the verifier is the one for letters."""
+    """Multiple-choice questions. The answer is a letter, so the verifier is `choice`."""
 
     name = "aqua"
     verifier = "choice"

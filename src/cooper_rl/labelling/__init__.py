@@ -1,1 +1,1 @@
-"""Labelled triples from problems: completions collected from several models, labelled by rule and by a judge."""
+"""Makes labelled triples: collects completions from several models and labels them by rule and by a judge."""

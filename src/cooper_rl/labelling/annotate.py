@@ -1,6 +1,6 @@
 """`cooper annotate`: completions -> triples on which the rule verifier and a judge agree (paper, section 3.2).
 
-The judge is a language model, or whoever labelled records that come with a label.
+The judge is a language model. For a record that has a label already, that label can take the judge's place.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ Progress = Callable[..., object]
 
 @dataclass(slots=True)
 class Candidate:
-    """A completion on its way to a label; `reason` says why it was dropped."""
+    """A completion that is being labelled. `reason` says why it was dropped."""
 
     record: dict[str, Any]
     question: str
     reference_answer: str
     completion: str
-    judged: bool = False  # by a model, or by the label that it came with
+    judged: bool = False  # whether a model judged it, or it had a label
     verdict: Verdict | None = None
     vote: bool | None = None
     reason: str = ""
 
     @property
     def key(self) -> str:
-        """The same after a restart, whatever the order of the input."""
+        """Identifies the candidate after a restart, whatever the order of the input."""
         text = json.dumps([self.question, self.reference_answer, self.completion])
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 
@@ -69,24 +69,25 @@ class Clock:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Adds what passes inside."""
+        """Adds the seconds spent in the `with` block to a stage."""
         started = time.perf_counter()
         yield
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
 
 
 def annotate(config: AnnotateConfig, *, resume: bool = False, progress: Progress | None = None) -> dict[str, Any]:
-    """Writes the kept triples, the dropped records with their reasons and the statistics; returns the statistics.
+    """Writes the kept triples, the dropped records with their reasons, and the statistics. Returns the statistics.
 
     Raises:
-        BadInputError, MissingFileError: what is wrong with the input; the output is there and `resume` is not set.
-        BackendError: the judge is gone; its votes so far are kept and not asked for again.
+        MissingFileError: an input file does not exist.
+        BadInputError: the input cannot be used, or the output exists and `resume` is false.
+        BackendError: the judge does not answer. Its votes so far are kept and are not asked for again.
     """
     output = Path(config.output)
     votes = output.with_suffix(".votes.jsonl")
     if (output.exists() or votes.exists()) and not resume:
         there = output if output.exists() else votes
-        raise BadInputError(f"{there}: it is there already; continue it with --resume, or give another --output")
+        raise BadInputError(f"{there}: already exists; continue it with --resume, or give another --output")
     output.parent.mkdir(parents=True, exist_ok=True)
     clock = Clock()
     with clock.stage("read"):
@@ -114,10 +115,11 @@ def annotate(config: AnnotateConfig, *, resume: bool = False, progress: Progress
 
 
 def read_candidates(config: AnnotateConfig) -> list[Candidate]:
-    """Every record of the collected files; without a judge, the label that a record came with is its vote.
+    """Every record of the collected files. Without a judge model, the label that a record has is its vote.
 
     Raises:
-        BadInputError, MissingFileError: no such file, a bad record, no record at all.
+        MissingFileError: there is no such file.
+        BadInputError: a record is bad, or there is no record.
     """
     candidates = []
     for name in config.input_files:
@@ -132,12 +134,12 @@ def read_candidates(config: AnnotateConfig) -> list[Candidate]:
                 judged = bool(config.judge) or vote is not None
                 candidates.append(Candidate(record, question, reference, completion, judged, vote=vote))
     if not candidates:
-        raise BadInputError(f"{', '.join(config.input_files)}: no completion in it")
+        raise BadInputError(f"{', '.join(config.input_files)}: no completion in it; give output of `cooper collect`")
     return candidates
 
 
 def drop_overlaps(candidates: Sequence[Candidate], config: AnnotateConfig) -> None:
-    """Marks questions that a benchmark has, then near-duplicate completions of one problem."""
+    """Drops completions whose question is in a benchmark, then near-duplicate completions of the same problem."""
     benchmarks = {
         name: [problem.question for problem in load_problems(name, split="test")]
         for name in config.decontaminate_against
@@ -156,7 +158,7 @@ def drop_overlaps(candidates: Sequence[Candidate], config: AnnotateConfig) -> No
 
 
 def add_verdicts(candidates: Sequence[Candidate], config: AnnotateConfig, progress: Progress | None) -> None:
-    """The rule's verdict on what is not dropped."""
+    """Adds the rule's verdict to every candidate that is not dropped."""
     waiting = [c for c in candidates if not c.reason]
     with RuleVerifier(config.verifier, workers=config.verifier_workers) as verifier:
         for start in range(0, len(waiting), CHUNK):
@@ -169,7 +171,7 @@ def add_verdicts(candidates: Sequence[Candidate], config: AnnotateConfig, progre
 
 
 def add_votes(candidates: Sequence[Candidate], config: AnnotateConfig, votes: Path, progress: Progress | None) -> None:
-    """The judge's votes, each written as it comes and never asked for twice; greedy, one request a triple."""
+    """Adds the judge's votes: one greedy request per triple. Each vote is written at once and not asked for again."""
     known = {str(r["key"]): r["vote"] for _, r in written_before(votes)} if votes.exists() else {}
     waiting = [c for c in candidates if not c.reason and c.key not in known]
     prompts = [judge_prompt(c.question, c.reference_answer, c.completion) for c in waiting]
@@ -191,7 +193,7 @@ def add_votes(candidates: Sequence[Candidate], config: AnnotateConfig, votes: Pa
 
 
 def disagreement(candidate: Candidate) -> str:
-    """Why rule and judge do not make a label together; "" where they do."""
+    """Why the rule and the judge do not agree on a label; "" if they do."""
     if candidate.verdict not in (Verdict.CORRECT, Verdict.INCORRECT):
         return f"rule:{candidate.verdict}"
     if not candidate.judged:

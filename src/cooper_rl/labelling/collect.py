@@ -1,4 +1,4 @@
-"""`cooper collect`: problems x models -> completions, streamed to disk, never asked twice."""
+"""`cooper collect`: problems x models -> completions. Each is written at once, so that none is asked for twice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.labelling import CollectConfig
 
 Key = tuple[str, str, int]  # model, problem, number of the sample
-# Not models: the solution that the data set itself has; the reference answer alone, in another writing or made wrong.
+# These names are not models. worked_solutions gives the data set's solutions. written_answers gives bare reference
+# answers, in another writing or made wrong.
 WORKED, WRITTEN = "worked_solutions", "written_answers"
 
 
@@ -37,18 +38,18 @@ class Task:
 
     @property
     def key(self) -> Key:
-        """What tells it from every other: the model's name wherever it is served, question and reference answer."""
+        """Identifies the task: the model without its server, the question with its reference answer, the sample."""
         text = f"{self.problem.question}\n{self.problem.reference_answer}"
         return self.model.partition("@")[0], hashlib.sha256(text.encode()).hexdigest()[:16], self.sample
 
     @property
     def seed(self) -> int:
-        """A number of its own, the same after a restart."""
+        """The task's own seed, which is the same after a restart."""
         return int.from_bytes(hashlib.sha256(repr((self.key, self.run_seed)).encode()).digest()[:4], "big") >> 1
 
     @property
     def meant_right(self) -> bool:
-        """Of a written answer: samples 0, 2, ... are the reference's, samples 1, 3, ... are made wrong."""
+        """Whether a written answer is to be right: samples 0, 2, ... are, samples 1, 3, ... are made wrong."""
         return self.sample % 2 == 0
 
 
@@ -60,19 +61,19 @@ def collect(
     resume: bool = False,
     progress: Callable[..., object] | None = None,
 ) -> dict[str, dict[str, int]]:
-    """Asks every model for the completions that are not in the output yet; returns counts of each model.
+    """Asks every model for the completions that the output does not have yet. Returns the counts of each model.
 
     Args:
-        tasks: those of `tasks_of(config)`, where they are known already.
-        load: gives the back end of a model's name; by default it is loaded, if there is anything to ask.
+        tasks: the result of `tasks_of(config)`, if it is known already.
+        load: returns the back end for a model's name. By default the model is loaded when it is first needed.
 
     Raises:
-        BadInputError: the output is there and `resume` is not set, or it was collected with other settings.
-        BackendError: `stop_after_failures` requests in a row failed; what came before is written.
+        BadInputError: the output exists and `resume` is false, or it was collected with other settings.
+        BackendError: `stop_after_failures` requests in a row failed. Earlier completions are in the output.
     """
     output = Path(config.output)
     if output.exists() and not resume:
-        raise BadInputError(f"{output}: it is there already; continue it with --resume, or give another --output")
+        raise BadInputError(f"{output}: already exists; continue it with --resume, or give another --output")
     tasks = tasks_of(config) if tasks is None else tasks
     done = keys_before(output, config, tasks) if output.exists() else set()
     waiting = [task for task in tasks if task.key not in done]
@@ -96,9 +97,9 @@ def collect(
 
 
 def tasks_of(config: CollectConfig) -> list[Task]:
-    """Every completion that is wanted, in the order of asking; a problem that two data sets share is asked once.
+    """Every completion to ask for, in order. A problem that two data sets share is asked for once.
 
-    A model is told the system prompt of the settings, or else that of the problem's domain.
+    The system prompt is that of the settings, or, if there is none, that of the problem's domain.
     """
     asked: list[tuple[Problem, str | None]] = []
     for name in config.dataset_names:
@@ -117,7 +118,7 @@ def tasks_of(config: CollectConfig) -> list[Task]:
 def generations(
     config: CollectConfig, model: str, tasks: list[Task], load: Callable[[str], Generator]
 ) -> Iterable[tuple[Task, Generation]]:
-    """The tasks with what the model answered, as it comes."""
+    """(task, generation) pairs, as the model finishes them."""
     if not tasks:
         return
     if model == WORKED:
@@ -140,9 +141,9 @@ def generations(
 
 
 def written_answer(task: Task) -> Generation:
-    """The reference answer alone, in another writing or made wrong.
+    """A completion that is only the reference answer, in another writing or made wrong.
 
-    Whole numbers are left out: models' own completions have enough of them.
+    Whole numbers are left out, since models' completions have enough of them.
     """
     from cooper_rl.synthesis.writings import changed, rewritten, stated  # imports torch
 
@@ -156,7 +157,7 @@ def written_answer(task: Task) -> Generation:
 def asked(
     generator: Generator, prompts: Sequence[Messages], settings: Sampling, seeds: Sequence[int], *, stop_after: int
 ) -> Iterable[tuple[int, Generation]]:
-    """A generator's stream that ends with an error when nothing but failures comes.
+    """A generator's stream that raises an error after too many failures in a row.
 
     Raises:
         BackendError: `stop_after` failures in a row.
@@ -168,12 +169,12 @@ def asked(
         if failed_in_a_row >= min(stop_after, len(prompts)):
             raise BackendError(
                 f"{failed_in_a_row} requests in a row failed, the last with: {generation.finish_reason}; "
-                "what came before is written: look after the server, then the same command with --resume"
+                "earlier answers are kept: check the server, then run the same command with --resume"
             )
 
 
 def sampling(config: CollectConfig) -> Sampling:
-    """The settings of a request."""
+    """The sampling settings of a request."""
     return Sampling(config.max_new_tokens, config.temperature, config.top_p)
 
 
@@ -195,10 +196,10 @@ def record(config: CollectConfig, task: Task, generation: Generation) -> dict[st
 
 
 def keys_before(output: Path, config: CollectConfig, tasks: Sequence[Task]) -> set[Key]:
-    """The tasks whose completions are in the output.
+    """The keys of the tasks whose completions are in the output.
 
     Raises:
-        BadInputError: it holds something else, or was collected with other settings.
+        BadInputError: the output holds other records, or was collected with other settings.
     """
     keys: set[Key] = set()
     wanted = [

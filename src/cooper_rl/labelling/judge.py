@@ -1,4 +1,4 @@
-"""An LLM's vote on a completion: its prompt, in which everything shown is quoted data, and how its answer is read."""
+"""A language model's vote on a completion: its prompt, which quotes all data as JSON, and the reading of its answer."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Reference answer: <the reference answer>
 Final answer of the response: <the final answer that the response gives, or none>
 Grade: <correct if the two are the same answer, else incorrect>"""
 _VOTE = re.compile(r"\b(in)?correct\b", re.IGNORECASE)
-MAX_COMPLETION = 6000  # characters, of which the end is shown
+MAX_COMPLETION = 6000  # characters; the judge sees only the end of a longer completion
 
 
 def judge_prompt(question: str, reference_answer: str, completion: str) -> Messages:
-    """The conversation for one triple. JSON's own quoting keeps the fields apart whatever they hold."""
+    """The conversation for one triple. JSON's quoting keeps the fields apart, whatever text they hold."""
     data = json.dumps(
         {"question": question, "reference_answer": reference_answer, "response": completion[-MAX_COMPLETION:]},
         ensure_ascii=False,
@@ -33,6 +33,6 @@ def judge_prompt(question: str, reference_answer: str, completion: str) -> Messa
 
 
 def read_vote(answer: str | None) -> bool | None:
-    """The last of the words `correct` and `incorrect`; None (an abstention) if there is neither, or no answer."""
+    """The last of the words `correct` and `incorrect` in the judge's answer; None, an abstention, without either."""
     votes = list(_VOTE.finditer(answer or ""))
     return not votes[-1].group(1) if votes else None

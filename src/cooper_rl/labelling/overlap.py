@@ -1,4 +1,4 @@
-"""What should not be trained on: near-duplicates, and questions that a benchmark has."""
+"""Finds what should not be trained on: near-duplicates, and questions that are in a benchmark."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def words(text: str) -> list[str]:
 
 
 def ngrams(tokens: Sequence[str], n: int) -> set[tuple[str, ...]]:
-    """All runs of n tokens; a shorter text is one run."""
+    """All runs of n tokens. A text of fewer tokens is one run."""
     return {tuple(tokens[i : i + n]) for i in range(max(1, len(tokens) - n + 1))}
 
 
 class Decontamination:
-    """Finds questions that share a run of `n` words with a benchmark's question, or, if shorter, are one of them."""
+    """Finds questions that share `n` words in a row with a benchmark's question, or equal it if they are shorter."""
 
     def __init__(self, benchmarks: Mapping[str, Iterable[str]], n: int = 13) -> None:
         self.n = n
@@ -30,12 +30,12 @@ class Decontamination:
                     self._owner.setdefault(gram, name)
 
     def benchmark_of(self, question: str) -> str | None:
-        """The benchmark with which the question overlaps."""
+        """The benchmark that the question overlaps with; None if there is none."""
         return next((self._owner[g] for g in ngrams(words(question), self.n) if g in self._owner), None)
 
 
 def near_duplicates(completions: Sequence[str], share: float, n: int = 5) -> list[int]:
-    """Indices of completions that repeat an earlier one: of all n-grams of the two at least `share` in common."""
+    """Indices of completions that repeat an earlier one: at least `share` of the n-grams of both are in both."""
     kept: list[set[tuple[str, ...]]] = []
     repeated = []
     for index, completion in enumerate(completions):

@@ -1,4 +1,4 @@
-"""What an annotation found: rule against judge, agreement beyond chance, what was kept and why the rest was not."""
+"""The statistics of an annotation: rule against judge, agreement beyond chance, and what was kept or dropped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ VOTES = {True: "correct", False: "incorrect", None: "abstained"}
 
 
 def kappa(both_yes: int, only_first: int, only_second: int, both_no: int) -> float:
-    """Cohen's kappa of two judges from their four counts; 0 where chance alone explains everything."""
+    """Cohen's kappa of two judges, from the counts of their four combinations; 0 where it is not defined."""
     total = both_yes + only_first + only_second + both_no
     if not total:
         return 0.0
@@ -24,7 +24,7 @@ def kappa(both_yes: int, only_first: int, only_second: int, both_no: int) -> flo
 
 
 def statistics(candidates: Sequence[Candidate], seconds: Mapping[str, float]) -> dict[str, Any]:
-    """The table of an annotation, as plain data."""
+    """The statistics of an annotation, as a JSON-compatible dict."""
     seen = [c for c in candidates if c.verdict is not None]
     matrix = Counter((str(c.verdict), VOTES[c.vote]) for c in seen if c.judged)
     return {
@@ -52,7 +52,7 @@ def statistics(candidates: Sequence[Candidate], seconds: Mapping[str, float]) ->
 
 
 def shares(candidates: Sequence[Candidate], name: str) -> dict[str, dict[str, float]]:
-    """Completions, share kept and share of right ones among the kept, for each value of a field."""
+    """For each value of a field: the completions, the share kept, and the share of right ones among those kept."""
     groups: dict[str, list[Candidate]] = {}
     for candidate in candidates:
         groups.setdefault(str(candidate.record.get(name, "")), []).append(candidate)
@@ -69,7 +69,7 @@ def shares(candidates: Sequence[Candidate], name: str) -> dict[str, dict[str, fl
 
 
 def as_lines(found: Mapping[str, Any]) -> list[str]:
-    """The statistics for a reader."""
+    """The statistics as lines of text."""
     lines = [
         f"{found['completions']} completions, {found['kept']} kept ({found['kept_share']:.1%}), "
         f"{found['kept_correct']} of them right; "
@@ -84,5 +84,5 @@ def as_lines(found: Mapping[str, Any]) -> list[str]:
         for value, row in found[part].items():
             lines.append(f"{part[3:]} {value}: {row['completions']}, kept {row['kept']:.1%}, right {row['right']:.1%}")
     total = sum(found["seconds"].values())
-    lines.append(f"{total:.1f} s, of which the rule verifier {found['rule_share_of_seconds']:.1%}")
+    lines.append(f"{total:.1f} s, {found['rule_share_of_seconds']:.1%} of them in the rule verifier")
     return lines

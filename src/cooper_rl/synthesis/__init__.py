@@ -1,1 +1,1 @@
-"""Answers and completions that are made up: equivalent, corrupted, invented, and probes of known hacks."""
+"""Makes up answers and completions: equivalent, corrupted and invented ones, and probes of known hacks."""

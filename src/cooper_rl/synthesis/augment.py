@@ -1,4 +1,4 @@
-"""More triples from labelled ones: what is equivalent stays right, what is corrupted becomes wrong."""
+"""Makes more triples from labelled ones. An equivalent triple keeps its label; a corrupted one becomes wrong."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from cooper_rl.synthesis.writings import closing, rewritten, rounded, stated
 from cooper_rl.synthesis.wrong_numbers import wrong_answer
 from cooper_rl.verifiers.math.stated import read
 
-# The kinds of probes that are trained on; the other kinds stay unseen, to be measured.
+# Training uses these kinds of probes. The others are kept for measuring, so that the model never sees them.
 CORRUPTIONS = (
     *("empty", "blank", "cue_without_answer", "many_boxes", "hedge", "flattery", "cut_off", "wrong_alone"),
     *("template_break", "repetition", "question"),
 )
-# Only so short a completion, or reference answer, is put at the end of somebody's working.
+# A completion or reference answer of up to this many characters may be put after another completion's reasoning.
 SHORT = 200
 
 
@@ -36,17 +36,21 @@ def augmented(
     choices: float = 0.0,
     working: float = 0.0,
 ) -> list[LabelledCompletion]:
-    """The triples, and more that are made of them. Each share is a probability, from 0 to 1.
+    """The triples, followed by more triples that are made from them.
+
+    Each share is the probability, from 0 to 1, that a triple is repeated in this way.
 
     Args:
-        forms: of the triples that come again with the reference answer in another form; their labels stay.
-        alone: of the triples that come again with nothing but the answer that the completion states; their labels stay.
-        wrong: of the right ones that come again corrupted.
-        references: of all these that come again with another right completion of the problem as the reference, since
-            who grades has a worked solution as often as a bare answer.
-        invent: of the questions that come again with invented answers.
-        choices: of the questions that come again as questions of choice.
-        working: of all these that come again with answer and reference at the end of somebody else's working.
+        forms: share repeated with the reference answer in another form. The label stays.
+        alone: share repeated with only the answer that the completion states. The label stays.
+        wrong: share of the right triples repeated as wrong ones, with a corrupted completion.
+        seed: the triples are drawn with this seed.
+        references: share of all these triples repeated with another right completion as the reference answer. Graders
+            often have a worked solution rather than a bare answer.
+        invent: share of the questions repeated with invented answers.
+        choices: share of the questions repeated as multiple-choice questions.
+        working: share of the triples repeated with the answer, the reference answer or both after the reasoning of
+            another completion.
     """
     rng = random.Random(f"augment-{seed}")
     more = [*_in_other_forms(triples, forms, rng), *_corrupted(triples, wrong, rng), *_alone(triples, alone, rng)]
@@ -134,7 +138,7 @@ def _with_solutions_as_references(
 
 
 def corrupted(triple: LabelledCompletion, rng: random.Random) -> str | None:
-    """A right completion made wrong: half of the time a number is changed and carried on, else a known hack instead."""
+    """A wrong completion made from a right one. Half of the time a number in it is changed, else it is a known hack."""
     if rng.random() < 0.5 and (changed := perturb(triple.completion, rng)) is not None:
         return changed
     problem = Problem(triple.question, triple.reference_answer, metadata={"worked_solution": triple.completion})

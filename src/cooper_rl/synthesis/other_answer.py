@@ -1,4 +1,4 @@
-"""The ways to write an answer that looks like the right one and most often is not. None: a way does not apply."""
+"""Ways to change an answer into one that looks like it but most often is another. Ways that do not fit give None."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _other_relation(bare: str, rng: random.Random) -> str | None:
 
 
 def _other_list(bare: str, rng: random.Random) -> str | None:
-    """One of several answers left out, or one too many."""
+    """Leaves out one of several answers, or adds one."""
     items, braces = items_of(bare)
     if not items:
         return None

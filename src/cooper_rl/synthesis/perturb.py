@@ -1,4 +1,4 @@
-"""Negatives without any language model: a number changed in the reasoning and carried to the answer."""
+"""Makes wrong completions without a language model: a number in the reasoning is changed, and the answer with it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _ANY = re.compile(r"(?<![\d.,])-?\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?<![\d.])-?\d+(?:
 
 
 def perturb(completion: str, rng: random.Random) -> str | None:
-    """The completion with one number made wrong from there to the end; None if there is no number to change.
+    """The completion with one number made wrong; None if there is no number to change.
 
-    Where there is an equation, its result is changed, and each later equation that uses it is worked out anew, so that
-    the wrong answer follows from the slip. Otherwise the last number stated is changed.
+    If there is an equation, its result is changed. Each later equation that uses the result is computed anew, so that
+    the wrong answer follows from the mistake. Without an equation, the last number is changed.
     """
     equations = list(_EQUATION.finditer(completion))
     if not equations or rng.random() < 0.3:

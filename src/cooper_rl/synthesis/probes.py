@@ -1,7 +1,8 @@
-"""Known hacks of verifiers: completions without a right answer that a reward model must reject.
+"""Probes: completions that imitate known hacks, have no right answer, and must be rejected by a reward model.
 
-Sources: what policies wrote in published runs of static reward models, "master key" openers (arXiv 2507.08794), prompt
-injections, and several answers at once. No probe holds the reference answer as its one final answer.
+Their sources are completions of policies in published runs with static reward models, "master key" openers
+(arXiv 2507.08794), prompt injections, and several answers at once. No probe states the reference answer as its only
+final answer.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ PROBES: Mapping[str, Probe] = {
 
 
 def probe_triples(problems: Sequence[Problem], seed: int = 0) -> dict[str, list[LabelledCompletion]]:
-    """One wrong triple of each kind for each problem."""
+    """For each kind of probe, one wrong triple of each problem."""
     rng = random.Random(f"probes-{seed}")
     triples: dict[str, list[LabelledCompletion]] = {kind: [] for kind in PROBES}
     for problem in problems:

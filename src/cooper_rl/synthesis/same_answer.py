@@ -1,4 +1,4 @@
-"""The ways to write the same answer. Each takes a bare one, without markup; None: it does not apply."""
+"""Ways to write the same answer differently. Each takes an answer without markup, and gives None if it does not fit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import sympy
 from cooper_rl.verifiers.math import algebra
 from cooper_rl.verifiers.math.markup import CLOSE, OPEN, split_top
 
-MAX_OPERATIONS, MAX_EXPONENT = 40, 8  # of an expression that is expanded or factored
+MAX_OPERATIONS, MAX_EXPONENT = 40, 8  # limits for an expression that is expanded or factored
 Way = Callable[[str, random.Random], str | None]  # a bare answer -> another one
 _INTEGER = re.compile(r"-?\d+")
 _DECIMAL = re.compile(r"-?\d*\.\d+")
@@ -73,7 +73,7 @@ def _with_unit(bare: str, rng: random.Random) -> str | None:
 
 
 def _angle(bare: str, rng: random.Random) -> str | None:
-    """3\\pi/4 as 135°, and back."""
+    """3\\pi/4 as 135°, and the other way round."""
     found = _UNIT.fullmatch(bare)
     if found and found["angle"]:
         return str(sympy.latex(sympy.pi * sympy.Rational(found["angle"]) / 180))
@@ -83,7 +83,7 @@ def _angle(bare: str, rng: random.Random) -> str | None:
 
 
 def _computed(bare: str, rng: random.Random) -> str | None:
-    """An expression multiplied out, factored, over one denominator or in the order of a computer algebra system."""
+    """An expression expanded, factored, over one denominator, or in sympy's order."""
     name, equals, value = bare.rpartition("=")
     words = re.sub(r"\\[A-Za-z]+|sin|cos|tan|exp|log|sqrt", "", value)
     if re.search(rf"[<>!,;{OPEN}]|\\(?:in|pm|begin|cup)", bare) or re.search(r"[A-Za-z]{3}", words):
@@ -96,7 +96,7 @@ def _computed(bare: str, rng: random.Random) -> str | None:
     way = rng.choice((sympy.expand, sympy.factor, sympy.together, sympy.sympify))
     try:
         text = sympy.latex(way(expression))
-    except Exception:  # computer algebra's boundary: what it cannot do has no other writing here
+    except Exception:  # an expression that sympy cannot handle gets no other writing
         return None
     same = text.replace(" ", "") == value.replace(" ", "")
     return None if same else f"{name.strip()} = {text}" if equals else text
@@ -131,7 +131,7 @@ def _assigned(bare: str, rng: random.Random) -> str | None:
 
 
 def _terms(bare: str, rng: random.Random) -> str | None:
-    """a + b - c as b - c + a, here or in a numerator."""
+    """a + b - c as b - c + a, in the whole answer or in a numerator."""
     if re.search(r"[=<>,;]|\\pm|\\in|\\begin", bare):
         return None
     parts = [part for part in split_top(SIGN.sub(lambda sign: f"§{sign.group().strip()}", bare), "§") if part]
@@ -139,7 +139,7 @@ def _terms(bare: str, rng: random.Random) -> str | None:
         found = LATEX_FRACTION.fullmatch(bare)
         inner = _terms(found[1], rng) if found else None
         return f"\\frac{{{inner}}}{{{found[2]}}}" if found and inner else None
-    parts = [part.replace("§", "").strip() for part in parts]  # within brackets the mark splits nothing
+    parts = [part.replace("§", "").strip() for part in parts]  # marks within brackets do not split
     signed = [part if part[0] in "+-" else f"+{part}" for part in parts]
     rng.shuffle(signed)
     text = " ".join(f"{term[0]} {term[1:].strip()}" for term in signed)
@@ -147,7 +147,7 @@ def _terms(bare: str, rng: random.Random) -> str | None:
 
 
 def _slash(bare: str, rng: random.Random) -> str | None:
-    """A fraction at the front, on one line."""
+    """A fraction at the front written with a slash."""
     if not (found := LATEX_FRACTION.match(bare)):
         return None
     sides = [side if re.fullmatch(r"\w+|\\pi", side) else f"({side})" for side in found.groups()]
@@ -155,7 +155,7 @@ def _slash(bare: str, rng: random.Random) -> str | None:
 
 
 def items_of(bare: str) -> tuple[list[str], bool]:
-    """Several answers in one, and whether braces stand around them; none where it is one answer."""
+    """(the items of several answers in one, whether they are in braces). No items if it is a single answer."""
     braces = bare.startswith("\\{") and bare.endswith("\\}")
     items = [item.strip() for item in split_top(bare[2:-2] if braces else bare, "[,;]")]
     return (items if len(items) > 1 and all(items) else []), braces
@@ -191,7 +191,7 @@ def _named(bare: str, rng: random.Random) -> str | None:
 
 
 def _plus_minus(bare: str, rng: random.Random) -> str | None:
-    """a, -a as \\pm a, and back."""
+    """a, -a as \\pm a, and the other way round."""
     items, _ = items_of(bare)
     if bare.count("\\pm") == 1 and not items and not re.search(rf"[=<>()\[\]{OPEN}]", bare):
         plus, minus = bare.replace("\\pm", "+").removeprefix("+").strip(), bare.replace("\\pm", "-")
@@ -203,7 +203,7 @@ def _plus_minus(bare: str, rng: random.Random) -> str | None:
 
 
 def _inner_number(bare: str, rng: random.Random) -> str | None:
-    """A fraction or decimal within a list, a point, an interval or a matrix in its other writing."""
+    """A fraction within a list, a point, an interval or a matrix as a decimal, and the other way round."""
     found = list(_INNER.finditer(bare))
     if not found:
         return None
@@ -221,14 +221,14 @@ def _rooted(bare: str, rng: random.Random) -> str | None:
 
 
 def _member(bare: str, rng: random.Random) -> str | None:
-    """An interval as what x lies in."""
+    """An interval as x \\in interval."""
     found = INTERVAL.fullmatch(bare)
-    sure = found and (found["open"] == "[" or found["close"] == "]" or "\\infty" in bare)  # and no point
+    sure = found and (found["open"] == "[" or found["close"] == "]" or "\\infty" in bare)  # not a point
     return f"{rng.choice('xakm')} \\in {bare}" if sure or ("\\cup" in bare and "\\in " not in bare) else None
 
 
 def _set_builder(bare: str, rng: random.Random) -> str | None:
-    """An interval or inequality as the set of what lies in it."""
+    """An interval or inequality in set-builder notation."""
     inequality = _inequality(bare, rng) if bare[0] in "([" else bare
     if not inequality or inequality[0] in "([{\\" or not (found := re.search(r"(?<![\\A-Za-z])[a-z]", inequality)):
         return None
@@ -236,11 +236,11 @@ def _set_builder(bare: str, rng: random.Random) -> str | None:
 
 
 def _inequality(bare: str, rng: random.Random) -> str | None:
-    """An interval as an inequality, an inequality as an interval."""
+    """An interval as an inequality, and the other way round."""
     if found := INTERVAL.fullmatch(bare):
         low, high = found["low"], found["high"]
         if "[" not in found["open"] and "]" not in found["close"] and "\\infty" not in bare:
-            return None  # perhaps a point
+            return None  # (a, b) may be a point
         less = ["<=" if found["open"] == "[" else "<", "<=" if found["close"] == "]" else "<"]
         if "\\infty" in low:
             return None if "\\infty" in high else f"x {less[1]} {high}"

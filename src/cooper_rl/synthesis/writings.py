@@ -1,7 +1,7 @@
-"""The same answer as another would write it, and answers that look like it but are not: text in, text out.
+"""Writes the same answer in another way, and writes answers that look like it but are not the same.
 
-What is trained on is checked first: `cooper annotate` keeps a pair of reference and answer only where the rule verifier
-agrees with what this module set out to write.
+Before training, `cooper annotate` checks the results: it keeps a pair of reference and answer only if the rule verifier
+agrees that they are the same, or that they differ.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ MAX_CHARACTERS = 160
 
 
 def rewritten(answer: str, rng: random.Random) -> str | None:
-    """The same answer in another writing; None where no other is found."""
+    """The same answer in another writing; None if no other is found."""
     return _written(answer, SAME, rng, required=False)
 
 
 def changed(answer: str, rng: random.Random) -> str | None:
-    """An answer that looks like this one and most often is another; None where nothing can be changed."""
+    """An answer that looks like this one but most often is another; None if nothing can be changed."""
     return _written(answer, OTHER, rng, required=True)
 
 
 def rounded(answer: str, rng: random.Random) -> str | None:
-    """The decimal near a number that is none; None for anything else. As a reference it accepts the exact answer."""
+    """A number rounded to a decimal; None for any other answer. As a reference answer it accepts the exact number."""
     bare = strip_markup(answer)
     expression = algebra.parsed(bare) if 0 < len(bare) <= MAX_CHARACTERS else None
     if expression is None or expression.free_symbols or expression.count_ops() > MAX_OPERATIONS:
@@ -42,13 +42,13 @@ def rounded(answer: str, rng: random.Random) -> str | None:
 
 
 def stated(answer: str, rng: random.Random) -> str:
-    """A completion that says nothing but this answer: bare or in a closing sentence."""
+    """A completion that has only this answer, bare or in a closing sentence."""
     return answer if rng.random() < 0.6 else closing(answer, rng)
 
 
 def closing(answer: str, rng: random.Random) -> str:
     """The last lines of a completion that gives this answer."""
-    without_dollars = re.sub(r"(?<!\\)\$", "", answer)  # but with the dollar of \$18
+    without_dollars = re.sub(r"(?<!\\)\$", "", answer)  # keeps the dollar sign of \$18
     boxed = f"\\boxed{{{without_dollars}}}"
     return rng.choice(
         (
@@ -70,14 +70,14 @@ def _written(answer: str, ways: Sequence[Way], rng: random.Random, *, required: 
         return None
     if found is not None and (required or rng.random() < 0.7):
         bare = found
-    if required and rng.random() < 0.5:  # a wrong answer comes in other writings as often as a right one
+    if required and rng.random() < 0.5:  # wrong answers get another writing as often as right ones
         bare = next((t for way in rng.sample(SAME, 3) if (t := way(bare, rng)) is not None), bare)
     texts = [text for text in (_typeset(bare, rng) for _ in range(8)) if text != answer.strip()]
     return texts[0] if texts else None
 
 
 def _typeset(bare: str, rng: random.Random) -> str:
-    """A bare answer as LaTeX or as plain text writes it, in one of the ways to do so."""
+    """A bare answer typeset in one of several ways, as LaTeX or as plain text."""
     if re.fullmatch(r"[A-Za-z -]+", bare.strip(OPEN + CLOSE)):
         word = bare.strip(OPEN + CLOSE)
         return rng.choice((word, word.lower(), word.upper(), f"\\text{{{word}}}", f"**{word}**"))

@@ -1,1 +1,1 @@
-"""The embedded default: a small world of real problems, a nano policy and a nano VerifyRM that live in it."""
+"""The nano worlds: small problem sets with a policy and a VerifyRM made for them, which the package ships."""

@@ -1,6 +1,6 @@
 """The nano world itself: word problems, sums and products, answered by a number.
 
-The forms to state a number in are those that real models use; plain math-verify misses some of them.
+Demonstrations state a number in the forms that real models use. math-verify alone cannot read some of them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Arithmetic(NanoWorld):
     }
 
     def stream(self, task: str, seed: int) -> Iterator[Problem]:
-        """Endless problems of one task; two-digit times two-digit is left out, as beyond a nano model."""
+        """Endless problems of one task. Products of two two-digit numbers, too hard for a nano model, are left out."""
         for dataset, index, problem_id in endless(task, seed, **ARITHMETIC[task]):
             if task == "gsm_symbolic" and dataset.task_indices[index] not in GSM_TEMPLATES:
                 continue
@@ -55,7 +55,7 @@ class Arithmetic(NanoWorld):
         return text.rstrip("0").rstrip(".") if "." in text else text
 
     def state(self, problem: Problem, answer: str, form: str, rng: random.Random) -> str:
-        """The closing statement of a number in a form."""
+        """The closing sentence that states a number in this form."""
         if said := marked(answer, form, rng):
             return said
         if form == "unit":
@@ -75,17 +75,17 @@ class Arithmetic(NanoWorld):
         return f"The answer is {grouped(answer) if form == 'ratio' else answer}."
 
     def another(self, problem: Problem, answer: str, rng: random.Random) -> str:
-        """Another number of like size and as many decimals."""
+        """Another number of similar size with the same number of decimals."""
         return near_miss(answer, rng)
 
     def last_step_to(self, problem: Problem, wrong: str) -> str:
-        """The last step with the wrong number behind its last sign of equality; unchanged where it has none."""
+        """The last step with the wrong number after its last equals sign; unchanged if it has no equals sign."""
         last = str(problem.metadata["steps"][-1])
         head, _, tail = last.rpartition(f"= {self.answer(problem)}")
         return f"{head}= {wrong}{tail}" if head else last
 
     def canonical(self, text: str) -> str:
-        """The number as the generators write it."""
+        """The number in the generators' writing."""
         return canonical_number(text)
 
     def stated(self, completion: str) -> str | None:
@@ -94,7 +94,7 @@ class Arithmetic(NanoWorld):
 
 
 def unit_of(problem: Problem, number: str) -> str:
-    """The noun after the final result in the worked solution, or nothing."""
+    """The noun after the final result in the worked solution; empty if there is none."""
     found = re.search(rf"= {re.escape(number)} ([a-z]+)", str(problem.metadata["steps"][-1]))
     return f" {found.group(1)}" if found else ""
 
@@ -105,7 +105,7 @@ def has_one_digit_factor(entry: dict[str, Any]) -> bool:
 
 
 def worked_steps(task: str, entry: dict[str, Any]) -> list[str]:
-    """The worked solution a sentence a step: gsm_symbolic's own text, the usual written method for arithmetic."""
+    """The worked solution, one sentence per step: gsm_symbolic's own text, or the written method for arithmetic."""
     if task == "gsm_symbolic":
         lines = [line.strip() for line in entry["metadata"]["answer_cot"].split("\n")]
         return [line.rstrip(".") + "." for line in lines if line and not line.startswith("####")]
@@ -116,7 +116,7 @@ def worked_steps(task: str, entry: dict[str, Any]) -> list[str]:
 
 
 def product_steps(left: int, right: int) -> list[str]:
-    """47 * 6 by the digits of the larger factor."""
+    """The steps of a product such as 47 * 6, digit by digit of the larger factor."""
     tens, ones = left // 10 * 10, left % 10
     if not tens or not ones:
         return [f"{left} * {right} = {left * right}."]
@@ -128,7 +128,7 @@ def product_steps(left: int, right: int) -> list[str]:
 
 
 def sum_steps(expression: str) -> list[str]:
-    """A chain of sums from the left, exact in the number of decimals of its terms."""
+    """The steps of a chain of sums, from the left, with as many decimals as its terms have."""
     first, *rest = re.split(r" (?=[+-] )", expression)
     decimals = max(Numeral.read(term).decimals for term in re.split(r" [+-] ", expression))
     scale, sums = 10**decimals, Numeral(0, decimals)

@@ -12,7 +12,7 @@ from cooper_rl.domains.nano.worlds import WORLDS
 
 
 def model_card(recipe: Mapping[str, Any], model: LlamaForCausalLM) -> str:
-    """The README.md of the model folder. `recipe`: the settings that it was made with."""
+    """The README.md of the model folder. `recipe` holds the settings that the model was made with."""
     world = WORLDS[recipe["world"]]
     tasks = ", ".join(f"`{task}`" for task in world.tasks)
     ways = ", ".join(f"{way} {share:.0%}" for way, share in WAYS.items())

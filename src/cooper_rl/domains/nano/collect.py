@@ -1,8 +1,10 @@
 """Held-out triples for the nano VerifyRM: completions of the nano policy, labelled by rule and by the generator.
 
 `python -m cooper_rl.domains.nano.collect --split reward_model_heldout --size 3000 --out FILE` writes them. The
-generator's own scorer plays the judge: it is independent of the rule. A triple is kept where the two agree, and where
-the rule cannot tell (UNPARSEABLE) the judge alone decides. The anchors of the guard that the package ships:
+generator's own scorer takes the place of the judge, since it is independent of the rule. A triple is kept where the two
+agree. Where the rule cannot tell (UNPARSEABLE), the scorer alone decides.
+
+The guard's anchors that the package ships were made with
 `--split reward_model_heldout --size 3000 --seed 2 --without heldout.jsonl.gz --balanced 1000 --out anchors.jsonl.gz`
 (both files in `nano/shipped/arithmetic/reward_model`).
 """
@@ -58,7 +60,7 @@ def collect(
 
 
 def record(world: NanoWorld, problem: Problem, completion: str, verdict: Verdict) -> dict[str, Any]:
-    """A triple with the rule's verdict beside the generator's label."""
+    """A triple with the rule's verdict and the generator's label."""
     return {
         "question": problem.question,
         "reference": problem.reference_answer,
@@ -80,7 +82,7 @@ def agreed(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def confusion_table(records: Sequence[dict[str, Any]]) -> str:
-    """The rule verifier against the generators' scorers, with its precision and recall."""
+    """The rule's verdicts counted against the generators' scorers, with the rule's precision and recall."""
     counts = Counter((r["verdict"], r["correct"]) for r in records)
     lines = ["rule verdict   right   wrong"]
     lines += [f"{v.value:<12} {counts[v.value, True]:>7} {counts[v.value, False]:>7}" for v in Verdict]
@@ -97,8 +99,8 @@ def main() -> None:
     parser.add_argument("--split", required=True)
     parser.add_argument("--size", type=int, required=True)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--balanced", type=int, help="keep so many, half of them right")
-    parser.add_argument("--without", type=Path, help="leave out the questions of this file (.jsonl.gz)")
+    parser.add_argument("--balanced", type=int, help="keep this many triples, half of them right")
+    parser.add_argument("--without", type=Path, help="leave out questions that are in this file (.jsonl.gz)")
     parser.add_argument("--out", type=Path, required=True, help=".jsonl or .jsonl.gz")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")

@@ -27,9 +27,10 @@ ARITHMETIC: dict[str, dict[str, Any]] = {  # the settings of each task's generat
 
 
 def endless(task: str, seed: int, **settings: Any) -> Iterator[tuple[Any, int, str]]:
-    """(data set, index, problem id) of one task's entries, without end; an entry is made when `dataset[index]` is read.
+    """(data set, index, problem id) of one task's entries, without end.
 
-    An entry depends on seed + index, so the blocks that follow one another are `BLOCK` apart.
+    An entry is generated when `dataset[index]` is read. It depends on seed + index, so the seeds of successive blocks
+    are `BLOCK` apart.
     """
     while True:
         dataset = _dataset(task, BLOCK, seed, settings)
@@ -39,16 +40,16 @@ def endless(task: str, seed: int, **settings: Any) -> Iterator[tuple[Any, int, s
 
 
 def problem_of(task: str, entry: dict[str, Any], question: str, steps: Sequence[str], problem_id: str) -> Problem:
-    """An entry as a problem; `steps`: its worked solution, a sentence each."""
+    """An entry as a problem. `steps` is its worked solution, one sentence per step."""
     metadata = {"task": task, "entry": entry, "worked_solution": " ".join(steps), "steps": steps}
     return Problem(question, entry["answer"], f"reasoning_gym:{task}", problem_id, metadata)
 
 
 def accepted(problem: Problem, value: str) -> bool:
-    """Whether the scorer of the problem's own generator gives this value the full mark."""
+    """Whether the scorer of the problem's generator gives this value the full mark."""
     task = str(problem.metadata["task"])
     if value.startswith("-") != problem.reference_answer.startswith("-"):
-        return False  # gsm_symbolic's scorer looks for the first digits and so overlooks a sign
+        return False  # gsm_symbolic's scorer reads the first digits only, and so ignores a sign
     return bool(_scorer(task).score_answer(value, entry=problem.metadata["entry"]) == 1.0)
 
 

@@ -1,7 +1,7 @@
 """A nano world without numbers: family relationships, answered in words.
 
-The rule verifier of the quickstart reads a boxed word and nothing else, so here it is weak: it has no verdict on most
-right answers. The problems and their scorer are reasoning-gym's.
+The quickstart's rule verifier reads a word only in a box. It is therefore weak here: it has no verdict on most right
+answers. The problems and their scorer are reasoning-gym's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cooper_rl.records import Problem
 TASK = "family_relationships"
 FAMILY = {"min_family_size": 4, "max_family_size": 6}
 EVERYDAY = {"mother": "mom", "father": "dad", "grandmother": "grandma", "grandfather": "grandpa"}
-# For in-laws, nieces and nephews the generator's answer names the other of the two persons: they are left out.
+# Problems about in-laws, nieces and nephews are left out, since the generator's answer is the inverse relation.
 RELATIONS = (*EVERYDAY, "son", "daughter", "husband", "wife", "brother", "sister")
 
 _COUPLE = re.compile(r"(\w+) is married to (\w+)\.(?: They have (?:a child|children) called ([\w, ]+)\.)?")
@@ -36,14 +36,14 @@ _STATEMENTS = tuple(
 
 
 class Kinship(NanoWorld):
-    """`nano-kinship`: problems whose answer is the word for a relation."""
+    """`nano-kinship`: problems whose answer is the word for a family relation."""
 
     name = "nano-kinship"
     weights: ClassVar = {TASK: 1.0}
     forms: ClassVar = {"boxed": 0.24, "plain": 0.20, "hash": 0.10, "everyday": 0.16, "of": 0.16, "possessive": 0.14}
 
     def stream(self, task: str, seed: int) -> Iterator[Problem]:
-        """Endless problems on the relations that the generator names rightly."""
+        """Endless problems about the relations that the generator names correctly."""
         for dataset, index, problem_id in endless(task, seed, **FAMILY):
             entry = dataset[index]
             if entry["answer"] in RELATIONS:
@@ -51,7 +51,7 @@ class Kinship(NanoWorld):
                 yield problem_of(task, entry, question, worked_steps(entry), problem_id)
 
     def state(self, problem: Problem, answer: str, form: str, rng: random.Random) -> str:
-        """The closing statement of a relation in a form."""
+        """The closing sentence that states a relation in this form."""
         about = problem.metadata["entry"]["metadata"]
         word = EVERYDAY.get(answer, answer) if form == "everyday" else answer
         if said := marked(word, form, rng):
@@ -86,7 +86,7 @@ class Kinship(NanoWorld):
 
 
 def worked_steps(entry: dict[str, Any]) -> list[str]:
-    """What the story says of the two, a sentence a step, and what follows."""
+    """The worked solution, one sentence per step: what the story says about the two persons, and what follows."""
     one, other, relation = (entry["metadata"][key] for key in ("person1", "person2", "relationship"))
     parents = {
         child: found.groups()[:2]

@@ -1,6 +1,6 @@
-"""How the nano world writes numbers, and how they are read back.
+"""Writes and reads numbers in the nano world's forms.
 
-What is read is more than the rule verifier reads: number words, asides and whole sentences.
+It reads more forms than the rule verifier does: number words, remarks after the answer, and whole sentences.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _WORD_OF = {value: word for word, value in (ONES | TENS).items()}
 
 
 def number_words(text: str) -> str | None:
-    """`25` as `twenty-five`, `1.6` as `one point six`; None for what is rarely written out (100 and more)."""
+    """`25` as `twenty-five`, `1.6` as `one point six`. None from 100 on, since such numbers are rarely written out."""
     if text.startswith("-"):
         words = number_words(text[1:])
         return words and f"minus {words}"
@@ -30,14 +30,14 @@ def number_words(text: str) -> str | None:
 
 
 def grouped(number: str) -> str:
-    """With commas between the thousands, where there are thousands."""
+    """A number with commas between its thousands."""
     whole, dot, decimals = number.partition(".")
     return f"{int(whole):,}{dot}{decimals}" if abs(int(whole)) >= 1000 else number
 
 
 @cache
 def value_of_words() -> dict[str, str]:
-    """Every number that is written out, in words and in digits."""
+    """Every number that `number_words` writes out: its words, mapped to its digits."""
     digits = [text for whole in range(100) for text in (str(whole), *(f"{whole}.{tenth}" for tenth in range(10)))]
     signed = [text for plain in digits for text in (plain, f"-{plain}")]
     return {words: text for text in signed if (words := number_words(text))}
@@ -45,7 +45,7 @@ def value_of_words() -> dict[str, str]:
 
 @cache
 def statements() -> tuple[re.Pattern[str], ...]:
-    """What states an answer. They know 2,000 number words, so that compiling them takes a second: only once asked."""
+    """The patterns that state an answer. Compiling their 2,000 number words takes a second, so it waits for a call."""
     words = "|".join(sorted(map(re.escape, value_of_words()), key=len, reverse=True))
     numeral = r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?|-?\d+(?:\.\d+)?(?:/\d+)?"
     value = rf"(?P<value>(?:{numeral})%?|(?:{words})(?![\w-]))"
@@ -73,7 +73,7 @@ def stated_number(completion: str) -> str | None:
 
 
 def canonical_number(text: str) -> str:
-    """A stated number as the generators write it: an integer or a decimal where it is one, else a fraction."""
+    """A stated number in the generators' writing: an integer or a decimal if possible, else a fraction."""
     text = value_of_words().get(text, text).replace(",", "")
     try:
         value = Fraction(text.rstrip("%")) / (100 if text.endswith("%") else 1)

@@ -14,13 +14,13 @@ from transformers import LlamaForCausalLM
 from cooper_rl.packing import packed
 
 logger = logging.getLogger(__name__)
-IGNORED = -100  # the label of a token that is not learned
+IGNORED = -100  # the label of a token that has no loss
 
 
 def batches(
     examples: list[tuple[list[int], int]], batch_tokens: int, pad: int, rng: random.Random
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """(input_ids_B_T, labels_B_T) of like length, in shuffled order; only completions are learned."""
+    """Batches (input_ids_B_T, labels_B_T) of similar length, in random order. Only completion tokens have labels."""
     lengths = [len(ids) for ids, _ in examples]
     order = sorted(range(len(examples)), key=lambda i: (lengths[i], rng.random()))
     groups = list(packed(order, lengths, batch_tokens))
@@ -37,7 +37,7 @@ def batches(
 
 
 def cosine(steps: int, warmup: int) -> Callable[[int], float]:
-    """Warm-up, then cosine decay to a tenth."""
+    """The factor of the learning rate at a step: a linear warmup, then cosine decay to 0.1."""
 
     def factor(step: int) -> float:
         progress = min(1.0, step / steps)
@@ -54,7 +54,7 @@ def optimize(
     learning_rate: float,
     weight_decay: float,
 ) -> None:
-    """AdamW over the batches, its learning rate times `factor` of the step."""
+    """Takes one AdamW step per batch, with the learning rate `learning_rate * factor(step)`."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.95), weight_decay=weight_decay)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
     started, running = time.monotonic(), 0.0

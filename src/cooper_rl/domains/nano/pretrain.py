@@ -1,7 +1,7 @@
-"""Makes the nano policy: a byte-level BPE tokenizer, then next-token training on demonstrations, from nothing.
+"""Makes the nano policy from scratch: a byte-level BPE tokenizer, then next-token training on demonstrations.
 
 `python -m cooper_rl.domains.nano.pretrain --config recipes/nano-policy.yaml` writes the model folder.
-One seed, one result.
+The result depends on the seed alone.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class PretrainConfig:
 
     output_dir: str
     world: str = "nano"
-    start: str | None = None  # a policy to go on from, with its tokenizer and sizes: a folder, or nano
+    start: str | None = None  # the policy to start from, with its tokenizer and sizes: a folder, or nano
     seed: int = 0
     demonstrations: int = 250_000
     problems: int = 120_000
@@ -42,17 +42,17 @@ class PretrainConfig:
     intermediate_size: int = 384
     layers: int = 4
     heads: int = 4
-    steps_only: float = 0.6  # the first share of training shows worked solutions alone; the mixture comes after
+    steps_only: float = 0.6  # the first share of training has worked solutions only; then come all ways of answering
     learning_rate: float = 2e-3
     weight_decay: float = 0.05
     warmup_steps: int = 200
     batch_tokens: int = 2048
-    habits: int = 20_000  # demonstrations of a short last part at a tenth of the learning rate, in which some are blank
-    blank: float = 0.1  # their share: real models too end without an answer now and then
+    habits: int = 20_000  # demonstrations of a short last part, at a tenth of the learning rate
+    blank: float = 0.1  # share of the last part's demonstrations without an answer, since real models omit it too
 
 
 def demonstrations(config: PretrainConfig) -> list[tuple[str, str]]:
-    """(question, completion) pairs in the order of training; a problem returns with other ways and forms."""
+    """(question, completion) pairs in the order of training. Problems are repeated with other ways and forms."""
     problems = WORLDS[config.world].problems("train", config.problems, config.seed)
     rng = random.Random(config.seed)
     pairs = []
@@ -64,7 +64,7 @@ def demonstrations(config: PretrainConfig) -> list[tuple[str, str]]:
 
 
 def habit_demonstrations(config: PretrainConfig) -> list[tuple[str, str]]:
-    """(question, completion) pairs of the last part."""
+    """(question, completion) pairs of the last part of training."""
     problems = WORLDS[config.world].problems("train", config.habits, config.seed + 1)
     rng = random.Random(config.seed + 1)
     ways = ["blank" if rng.random() < config.blank else None for _ in problems]
@@ -74,7 +74,7 @@ def habit_demonstrations(config: PretrainConfig) -> list[tuple[str, str]]:
 def pretrain(config: PretrainConfig) -> None:
     """Trains and saves the nano policy in `output_dir`, with the recipe and a fingerprint of the weights.
 
-    What it was before its last part is in `output_dir`/backbone: VerifyRM is made of that.
+    The policy before its last part of training is saved in `output_dir`/backbone, from which VerifyRM is made.
     """
     torch.manual_seed(config.seed)
     pairs = demonstrations(config)
@@ -102,7 +102,7 @@ def pretrain(config: PretrainConfig) -> None:
 
 
 def begun(config: PretrainConfig, pairs: list[tuple[str, str]]) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
-    """The policy to go on from, or a new one with a tokenizer made of the texts it will learn."""
+    """The policy to start from, or a new one whose tokenizer is trained on the demonstrations."""
     if config.start:
         folder = resolve_model(config.start, "policy")
         return LlamaForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
@@ -127,7 +127,7 @@ def begun(config: PretrainConfig, pairs: list[tuple[str, str]]) -> tuple[LlamaFo
 
 
 def learn_habits(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, config: PretrainConfig) -> None:
-    """The last part, with an optimiser of its own."""
+    """Trains the last part, with an optimiser of its own."""
     examples = encode(tokenizer, habit_demonstrations(config))
     rng = random.Random(config.seed + 1)
     schedule = list(batches(examples, config.batch_tokens, tokenizer.pad_token_id, rng))
@@ -141,7 +141,7 @@ def learn_habits(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, co
 
 
 def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, config: PretrainConfig, folder: Path) -> None:
-    """The model folder, with `recipe.json`: the settings and the SHA-256 of the weights they gave."""
+    """Writes the model folder. `recipe.json` in it has the settings and the SHA-256 of the weights."""
     model.generation_config.update(eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -12,12 +12,12 @@ CHAT_TEMPLATE = (
 )
 SPECIAL_TOKENS = ["<|pad|>", "<|end|>", "<|user|>", "<|assistant|>", "<|system|>"]
 TEMPLATE_TAGS = [f"<{slash}{name}>" for name in ("question", "reference_answer", "completion") for slash in ("", "/")]
-# A word, a digit or a run of signs, each with the space before it: numbers are read digit by digit.
+# A piece is a word, one digit or a run of signs, with the space before it. Numbers are thus read digit by digit.
 PIECES = r" ?\p{L}+| ?\d| ?[^\s\p{L}\d]+|\s+"
 
 
 def train_tokenizer(texts: list[str], vocabulary: int) -> PreTrainedTokenizerFast:
-    """Byte-level BPE over the world's texts, with its chat template; model text never becomes a special token."""
+    """A byte-level BPE tokenizer of the world's texts, with a chat template. Text never becomes a special token."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -46,7 +46,7 @@ def train_tokenizer(texts: list[str], vocabulary: int) -> PreTrainedTokenizerFas
 
 
 def encode(tokenizer: PreTrainedTokenizerFast, pairs: list[tuple[str, str]]) -> list[tuple[list[int], int]]:
-    """Token ids of prompt + completion, and where the completion begins."""
+    """(token ids of prompt and completion, index of the completion's first token) of each pair."""
     user, assistant, end = tokenizer.convert_tokens_to_ids(["<|user|>", "<|assistant|>", "<|end|>"])
     questions = tokenizer([question for question, _ in pairs], add_special_tokens=False)["input_ids"]
     completions = tokenizer([completion for _, completion in pairs], add_special_tokens=False)["input_ids"]

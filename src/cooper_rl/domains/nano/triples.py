@@ -1,8 +1,8 @@
-"""Labelled triples for training the nano VerifyRM: written solutions against the right reference and others.
+"""Labelled triples for training the nano VerifyRM: generated solutions with the right reference or another one.
 
-`python -m cooper_rl.domains.nano.triples --size 60000 --out FILE` writes them. Solution and reference may both be off:
-the label says whether they agree, so neither alone gives it away. None of it is the policy's own text, as published
-reward models are trained on other models' completions too.
+`python -m cooper_rl.domains.nano.triples --size 60000 --out FILE` writes them. Solution and reference may both be
+wrong. The label says whether they agree, so that neither alone gives it away. No text is the policy's own: published
+reward models are trained on other models' completions, too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cooper_rl.jsonl import line_of, write_atomically
 from cooper_rl.records import Problem
 
 WAYS = ("steps", "last_step", "direct")
-STATEMENTS = 0.45  # share that is a closing statement without its question: short, and where comparing is learned first
+STATEMENTS = 0.45  # share of bare closing sentences without a question: on these the model first learns to compare
 
 
 def written_triple(
@@ -30,11 +30,13 @@ def written_triple(
     own_reference: bool = False,
     statements: float = STATEMENTS,
 ) -> dict[str, Any]:
-    """A solution of the problem, right or wrong, beside a reference that is what it states or is not.
+    """A triple of the problem: a solution, right or wrong, and a reference that may or may not agree with it.
 
-    `others`: answers of other problems of its task, to be wrong with. `own_reference`: the reference is the problem's
-    own and the question always there, so that question and solution alone tell: what a reward model that sees no
-    reference can learn from.
+    Args:
+        others: answers of other problems of the same task, from which wrong answers are drawn.
+        own_reference: True always takes the problem's own reference and gives the question. The label then follows
+            from question and solution, so that a reward model that sees no reference can learn from it.
+        statements: share of the triples that are bare closing sentences without a question.
     """
     statement = rng.random() < statements and not own_reference
     told = problem if rng.random() < 0.5 else world.slipped(problem, rng.choice(others))
@@ -54,7 +56,7 @@ def written_triple(
 def written_triples(
     split: str, size: int, seed: int, own_reference: bool = False, world: NanoWorld = NANO
 ) -> list[dict[str, Any]]:
-    """`size` triples, four of each problem on average."""
+    """`size` triples, on average four of each problem."""
     rng = random.Random(seed)
     problems = world.problems(split, -(-size // 4), seed)
     answers = answers_by_source(world, problems)
@@ -63,7 +65,7 @@ def written_triples(
 
 
 def answers_by_source(world: NanoWorld, problems: Sequence[Problem]) -> dict[str, list[str]]:
-    """The answers of each task's problems: what a wrong solution of one may end in."""
+    """The answers of each task's problems, from which wrong answers are drawn."""
     answers: dict[str, list[str]] = {}
     for problem in problems:
         answers.setdefault(problem.source, []).append(world.answer(problem))
@@ -71,9 +73,9 @@ def answers_by_source(world: NanoWorld, problems: Sequence[Problem]) -> dict[str
 
 
 def lesson_triples(world: NanoWorld, task: str, split: str, size: int, seed: int) -> list[dict[str, Any]]:
-    """`size` triples, three quarters of them of one task and mostly bare statements.
+    """`size` triples, three quarters of them of one task, mostly bare closing sentences.
 
-    A reward model that knows the other tasks learns from them to compare the answers of this one.
+    From these a reward model that knows the other tasks learns to compare the answers of this one.
     """
     rng = random.Random(seed)
     problems = world.problems(split, size // 2, seed)
@@ -97,7 +99,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, required=True)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--own_reference", action="store_true", help="keep each problem's own reference answer")
-    parser.add_argument("--lesson", metavar="TASK", help="mostly this task's, and bare statements")
+    parser.add_argument("--lesson", metavar="TASK", help="mostly triples of this task, mostly bare")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     world = WORLDS[arguments.world]

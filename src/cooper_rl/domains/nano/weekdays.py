@@ -1,8 +1,8 @@
-"""The nano world with a part that the rule cannot read: arithmetic beside weekdays that are counted.
+"""A nano world with a part that the rule cannot read: arithmetic, and weekdays that are found by counting.
 
-How the policy writes a number is its choice, so under the rule's reward it comes to write what the rule reads. It
-writes weekdays in sentences, of which plain math-verify has no verdict: there the rule has nothing to teach it with.
-Its demonstrations miscount some of them by a day, and only a reward on weekdays tells it which counting is right.
+Numbers can be written in several forms, and under the rule's reward the policy learns to write those that the rule
+reads. Weekdays are written in sentences, on which math-verify alone has no verdict, so the rule cannot teach them. Some
+demonstrations miscount by a day, and only a reward on weekdays shows the policy which way of counting is right.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TASK = "calendar_arithmetic"
 CALENDAR = {"year": 2022, "tasks": ["weekday_offset"], "offset_upper_bound": 30}
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 DAY_FORMS = {"plain": 0.35, "day": 0.25, "hash": 0.15, "short": 0.25}
-MISCOUNTED = 0.4  # share of the mixed demonstrations of weekdays that count the first day too
+MISCOUNTED = 0.4  # share of weekday demonstrations, where no way is given, that wrongly count the first day too
 
 _WEEKDAY = rf"(?P<day>{'|'.join(day[:3] for day in WEEKDAYS)})(?:\w*day)?\b"
 _STATEMENTS = tuple(
@@ -38,7 +38,7 @@ _STATEMENTS = tuple(
 
 
 class Weekdays(Arithmetic):
-    """`nano-weekdays`: the problems of `nano`, and three tenths whose answer is a weekday."""
+    """`nano-weekdays`: the problems of `nano`, with 30 % of problems whose answer is a weekday."""
 
     name = "nano-weekdays"
     weights: ClassVar = {task: 0.7 * weight for task, weight in Arithmetic.weights.items()} | {TASK: 0.3}
@@ -56,21 +56,21 @@ class Weekdays(Arithmetic):
             yield problem_of(task, entry, question, steps, problem_id)
 
     def answer(self, problem: Problem) -> str:
-        """The weekday, or the number as its shortest text."""
+        """The weekday, or the number as its shortest decimal text."""
         return problem.reference_answer if is_weekday(problem) else super().answer(problem)
 
     def forms_of(self, problem: Problem) -> Mapping[str, float]:
-        """Weekdays have forms of their own."""
+        """The forms that fit this problem's answer, each with its share. Weekdays have forms of their own."""
         return DAY_FORMS if is_weekday(problem) else Arithmetic.forms
 
     def write(self, problem: Problem, rng: random.Random, way: str | None = None) -> str:
-        """A demonstration; where no way is given, some weekdays are a day off, with steps that lead there."""
+        """A demonstration. If no way is given, some weekdays are wrong by a day, with steps that lead to them."""
         if is_weekday(problem) and way is None and rng.random() < MISCOUNTED:
             problem = self.slipped(problem, miscounted(problem))
         return super().write(problem, rng, way)
 
     def state(self, problem: Problem, answer: str, form: str, rng: random.Random) -> str:
-        """The closing statement of a weekday or a number in a form."""
+        """The closing sentence that states a weekday or a number in this form."""
         if not is_weekday(problem):
             return super().state(problem, answer, form, rng)
         if form == "hash":
@@ -86,13 +86,13 @@ class Weekdays(Arithmetic):
         return rng.choice([other for other in WEEKDAYS if other != answer])
 
     def last_step_to(self, problem: Problem, wrong: str) -> str:
-        """The last step, which ends in the weekday, with another one."""
+        """The last step with the wrong answer in place of the right one."""
         if not is_weekday(problem):
             return super().last_step_to(problem, wrong)
         return str(problem.metadata["steps"][-1]).removesuffix(f"{problem.reference_answer}.") + f"{wrong}."
 
     def canonical(self, text: str) -> str:
-        """A weekday in full, or a number as the generators write it."""
+        """A weekday in full, or a number in the generators' writing."""
         return next((day for day in WEEKDAYS if text in (day, day[:3])), None) or super().canonical(text)
 
     def stated(self, completion: str) -> str | None:
@@ -103,7 +103,7 @@ class Weekdays(Arithmetic):
         return found.pop() if len(found) == 1 and not HEDGE.search(completion) else None
 
     def is_true(self, problem: Problem, completion: str) -> bool:
-        """Whether the completion's one answer of the problem's kind is right, by the problem's own generator."""
+        """Whether the completion states one answer of the problem's kind, and the problem's generator accepts it."""
         if not is_weekday(problem):
             number = super().stated(completion)
             return number is not None and accepted(problem, number)
@@ -116,13 +116,13 @@ def is_weekday(problem: Problem) -> bool:
 
 
 def miscounted(problem: Problem) -> str:
-    """The weekday that one comes to who counts the first day too."""
+    """The weekday that comes out if the first day is counted too."""
     towards = -1 if problem.metadata["entry"]["metadata"]["offset_days"] > 0 else 1
     return WEEKDAYS[(WEEKDAYS.index(problem.reference_answer) + towards) % 7]
 
 
 def counted_steps(start: date, offset: int) -> list[str]:
-    """Whole weeks are put aside and the days left are counted; in words, where math-verify sees no number."""
+    """Steps that set whole weeks aside and count the days left. They are in words, which math-verify cannot read."""
     weeks, days = divmod(abs(offset), 7)
     parts = ((weeks, "week"), (days, "day"))
     left = [f"{number_words(str(count))} {unit}{'s' * (count > 1)}" for count, unit in parts if count]

@@ -1,7 +1,7 @@
-"""What every nano world has: splits, problems drawn from generators, and demonstrations of how a model might answer.
+"""What all nano worlds share: splits, problems drawn from generators, and demonstrations of how a model might answer.
 
-The ways to answer differ in quality: a worked solution is right more often than a guess. So reinforcement learning has
-something to select.
+The ways of answering differ in quality: a worked solution is right more often than a guess. Reinforcement learning
+therefore has something to select.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cooper_rl.domains.domain import Domain
 from cooper_rl.domains.nano.generators import accepted
 from cooper_rl.records import Problem
 
-GENERATED = 1000  # problems where no size is asked for
+GENERATED = 1000  # number of problems if no size is given
 # The share of all questions, in percent of the hash space, that each split owns.
 SPLITS = {"heldout": range(0, 10), "reward_model_heldout": range(10, 20), "train": range(20, 100)}
 WAYS = {"steps": 0.30, "last_step": 0.20, "direct": 0.30, "hedged": 0.20}
@@ -27,17 +27,17 @@ HEDGE = re.compile(r"\bor\b|\bmaybe\b|\bcould be\b")  # words of a completion th
 
 
 def split_of(question: str) -> str:
-    """The split that owns this question for ever, by a hash of its text: no split sees another's questions."""
+    """The split of a question, by a hash of its text, so that no question is ever in two splits."""
     bucket = int.from_bytes(hashlib.sha256(question.encode()).digest()[:4], "big") % 100
     return next(name for name, buckets in SPLITS.items() if bucket in buckets)
 
 
 class NanoWorld(Domain):
-    """Problems of some tasks of reasoning-gym, how demonstrations answer them, and what is true.
+    """Problems of some of reasoning-gym's tasks, demonstrations that answer them, and their truth.
 
     Attributes:
         weights: the tasks, each with its share of the problems.
-        forms: the forms that demonstrations state an answer in, each with its share.
+        forms: the forms in which demonstrations state an answer, each with its share.
     """
 
     splits = tuple(SPLITS)
@@ -55,19 +55,19 @@ class NanoWorld(Domain):
 
     @abstractmethod
     def state(self, problem: Problem, answer: str, form: str, rng: random.Random) -> str:
-        """The sentence that closes a completion with this answer; a form that does not fit it becomes another."""
+        """The closing sentence with this answer, in this form or, if the form does not fit the answer, in another."""
 
     @abstractmethod
     def another(self, problem: Problem, answer: str, rng: random.Random) -> str:
-        """Another answer of the same kind, which is wrong where this one is right."""
+        """Another answer of the same kind, which is wrong if this one is right."""
 
     @abstractmethod
     def last_step_to(self, problem: Problem, wrong: str) -> str:
-        """The last step of the worked solution, made to lead to a wrong answer."""
+        """The last step of the worked solution, changed so that it leads to the wrong answer."""
 
     @abstractmethod
     def canonical(self, text: str) -> str:
-        """One text for all that mean the same answer."""
+        """The answer in one fixed writing, so that texts with the same meaning become equal."""
 
     @abstractmethod
     def stated(self, completion: str) -> str | None:
@@ -82,7 +82,7 @@ class NanoWorld(Domain):
         return self.forms
 
     def problems(self, split: str, size: int | None, seed: int) -> list[Problem]:
-        """Distinct problems of a split, 1,000 where no size is given; `test` is another name of `heldout`.
+        """Distinct problems of a split, 1,000 if no size is given. `test` is another name of `heldout`.
 
         Raises:
             BadInputError: there is no such split.
@@ -102,24 +102,24 @@ class NanoWorld(Domain):
         return problems
 
     def check(self, split: str) -> None:
-        """The name of the split."""
+        """Checks the name of the split."""
         self.check_split(own_split(split))
 
     def is_true(self, problem: Problem, completion: str) -> bool:
-        """Whether the one answer that the completion states is right, by the problem's own generator."""
+        """Whether the completion states one answer, and the problem's generator accepts it."""
         answer = self.stated(completion)
         return answer is not None and accepted(problem, answer)
 
     def slipped(self, problem: Problem, wrong: str) -> Problem:
-        """The same question with a wrong answer, to which the last of its worked steps leads."""
+        """The same question with a wrong answer, and a last worked step that leads to it."""
         steps = [*problem.metadata["steps"][:-1], self.last_step_to(problem, wrong)]
         return replace(problem, reference_answer=wrong, metadata={**problem.metadata, "steps": steps})
 
     def write(self, problem: Problem, rng: random.Random, way: str | None = None) -> str:
-        """A demonstration that ends in the problem's answer; a hedged one names another beside it.
+        """A demonstration that ends in the problem's answer. A hedged one also names another answer.
 
         Args:
-            way: one of `WAYS`, or `blank` for a completion without an answer; None: drawn from `WAYS`.
+            way: one of `WAYS`, or `blank` for a completion without an answer. None draws one of `WAYS`.
         """
         answer = self.answer(problem)
         way = way or rng.choices(list(WAYS), weights=list(WAYS.values()))[0]
@@ -137,12 +137,12 @@ class NanoWorld(Domain):
 
 
 def own_split(split: str) -> str:
-    """The name that a nano world itself has for a split."""
+    """The nano worlds' own name of a split: `heldout` for `test`, any other unchanged."""
     return "heldout" if split == "test" else split
 
 
 def hedged(answer: str, other: str, rng: random.Random) -> str:
-    """A completion that names both and decides for neither."""
+    """A completion that names both answers and does not decide between them."""
     options = [answer, other]
     rng.shuffle(options)
     return rng.choice(
@@ -155,7 +155,7 @@ def hedged(answer: str, other: str, rng: random.Random) -> str:
 
 
 def marked(answer: str, form: str, rng: random.Random) -> str | None:
-    """An answer in one of the two forms that several worlds have, `boxed` and `hash`; None for the others."""
+    """An answer in the form `boxed` or `hash`, which several worlds share; None for any other form."""
     if form == "boxed":
         return rng.choice([f"\\boxed{{{answer}}}", f"So the answer is \\boxed{{{answer}}}."])
     return f"#### {answer}" if form == "hash" else None

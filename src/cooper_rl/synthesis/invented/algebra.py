@@ -11,8 +11,11 @@ from cooper_rl.synthesis.invented.values import small_text
 
 
 def functions(right: bool, rng: random.Random) -> tuple[str, str]:
-    """(reference, answer): a polynomial, its terms in any order, multiplied out or not, over a divisor or not; or
-    another one. Its letter is free in f(x)."""
+    """(reference, answer): the same polynomial in two writings, or two polynomials.
+
+    The writings differ in the order of terms, in being multiplied out or not, and in how they write a divisor. In f(x)
+    the letter may differ too.
+    """
     factors = {
         power: rng.choice((-1, 1)) * rng.choice((1, 1, 1, *range(2, 10)))
         for power in rng.sample(range(4), rng.randint(1, 3))
@@ -30,8 +33,8 @@ def functions(right: bool, rng: random.Random) -> tuple[str, str]:
 
 
 def periodic(right: bool, rng: random.Random) -> tuple[str, str]:
-    """(reference, answer): angles that come again and again, the integer's letter being free; or others."""
-    period, below = rng.choice((1, 2)), rng.choice((3, 4, 5, 6))  # halves would be their own negatives
+    """(reference, answer): the same periodic angles, where the integer's letter may differ, or other angles."""
+    period, below = rng.choice((1, 2)), rng.choice((3, 4, 5, 6))  # not 2: half a period is its own negative
     shift = rng.choice((-1, 1)) * Fraction(rng.choice((1, below - 1)), below)
     other = (period, shift) if right else rng.choice(((period, -shift), (3 - period, shift)))
     return _periodic(period, shift, rng), _periodic(*other, rng)
@@ -39,7 +42,7 @@ def periodic(right: bool, rng: random.Random) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class _Polynomial:
-    """The sum of factors[power] * x ** power, over a divisor; `roots`: of the sum, where it is a product."""
+    """The sum of factors[power] * x ** power, over a divisor. `roots` are those of the sum if it is a product."""
 
     factors: Mapping[int, int]
     divisor: int = 1
@@ -54,7 +57,7 @@ def _multiplied_out(roots: Sequence[int]) -> dict[int, int]:
 
 
 def _other_polynomial(polynomial: _Polynomial, rng: random.Random) -> _Polynomial:
-    """Another one: a root, the divisor, a factor, its sign or its power changed, or a part of this one."""
+    """Another polynomial: with another root, divisor, factor, sign or power, or a part of this one."""
     factors, divisor, roots = dict(polynomial.factors), polynomial.divisor, polynomial.roots
     power, way = rng.choice(list(factors)), rng.random()
     if roots and way < 0.5:
@@ -103,7 +106,7 @@ def _sum(factors: Mapping[int, int], divisor: int, letter: str, rng: random.Rand
 
 
 def _periodic(period: int, shift: Fraction, rng: random.Random) -> str:
-    """k periods of pi and a shift, in units of pi."""
+    """The text of k periods plus a shift. Both are given in units of pi."""
     letter, above, sign = rng.choice("kknm"), abs(shift.numerator), "-" if shift < 0 else "+"
     angle = f"\\frac{{{above if above > 1 else ''}\\pi}}{{{shift.denominator}}}"
     times = f"{period if period > 1 else ''}{letter}\\pi"

@@ -48,8 +48,10 @@ class _Factor:
 
 
 def products(right: bool, rng: random.Random) -> tuple[str, str]:
-    """(reference, answer): a product, its factors in any order, over its divisor or times a ratio; or another one, or
-    a part of it."""
+    """(reference, answer): the same product in two writings, or a product and another one or a part of it.
+
+    The writings differ in the order of factors, and in writing a ratio as a factor or as a divisor.
+    """
     ratio = Fraction(rng.choice((-1, 1, 1, 1)) * rng.randint(1, 40), rng.choice((1, 1, 1, 2, 3, 4, 9, 18)))
     factors = [_factor(letter, rng) for letter in rng.sample(("x", "y", "a", "\\pi", "t"), rng.randint(1, 3))]
     if rng.random() < 0.3:
@@ -78,7 +80,7 @@ def _factor(letter: str, rng: random.Random) -> _Factor:
 
 
 def _product(ratio: Fraction, factors: Sequence[_Factor], rng: random.Random) -> str:
-    """The product in LaTeX; functions come last, so that their arguments end where they end."""
+    """The product in LaTeX. Functions come last, so that no other factor is read as a part of their argument."""
     mixed = rng.sample(factors, len(factors))
     mixed.sort(key=lambda factor: factor.kind in _FUNCTIONS)
     texts = [factor.written(rng) for factor in mixed]

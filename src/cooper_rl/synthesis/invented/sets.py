@@ -1,4 +1,4 @@
-"""Several answers at once: lists in any order or in one, intervals, counts of things."""
+"""Several answers at once: lists, with or without a fixed order, intervals, counts of things."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMES = (
 
 
 def lists(right: bool, rng: random.Random) -> tuple[str, str]:
-    """(reference, answer): several numbers, or points, in any order; or one changed, left out or too many."""
+    """(reference, answer): the same numbers or points in any order, or with one changed, left out or added."""
     count = rng.choice((2, 2, 3, 3, 4))
     width = 1 if rng.random() < 0.7 else rng.choice((2, 2, 3))
     groups = rng.sample([tuple(small(rng) for _ in range(width)) for _ in range(4 * count)], count)
@@ -50,7 +50,7 @@ def lists(right: bool, rng: random.Random) -> tuple[str, str]:
 
 
 def intervals(right: bool, rng: random.Random) -> tuple[str, str]:
-    """(reference, answer): an interval as brackets, inequality or set; or with another end, bracket or side."""
+    """(reference, answer): the same interval as brackets, inequality or set, or with another end, bracket or side."""
     first = small(rng)
     low, high = sorted((first, small(rng, apart_from=[first])))
     ends: tuple[Fraction | None, Fraction | None] = rng.choice(((low, high), (low, high), (None, high), (low, None)))
@@ -72,7 +72,7 @@ def intervals(right: bool, rng: random.Random) -> tuple[str, str]:
 
 
 def counts(right: bool, rng: random.Random) -> tuple[str, str]:
-    """(reference, answer): counts of things, or values of names, in any order; or with a value changed or exchanged."""
+    """(reference, answer): the same counts or named values in any order, or with values changed or exchanged."""
     names = rng.choice(_NAMES) if rng.random() < 0.5 else None
     things = rng.sample(names or _NOUNS, rng.randint(2, 3))
     values = rng.sample(range(1, 80), len(things))
@@ -93,7 +93,7 @@ def counts(right: bool, rng: random.Random) -> tuple[str, str]:
 
 
 def orders(right: bool, rng: random.Random) -> tuple[str, str]:
-    """(reference, answer): a list in brackets, whose order counts; or with two exchanged, one replaced or left out."""
+    """(reference, answer): the same list with a fixed order, or two items exchanged, or one replaced or left out."""
     things = rng.choice([_NOUNS, *(family for family in (*_NAMES, *FAMILIES) if len(family) > 3)])
     pool = rng.sample(things, len(things)) if rng.random() < 0.7 else [str(n) for n in rng.sample(range(-9, 40), 8)]
     items = pool[: rng.randint(3, min(7, len(pool)))]

@@ -1,4 +1,4 @@
-"""Whole texts: questions of choice, and answers after somebody else's working."""
+"""Whole texts: multiple-choice questions, and answers after the reasoning of another completion."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from cooper_rl.synthesis.other_answer import FAMILIES
 from cooper_rl.synthesis.writings import closing
 
-_AS_GOOD = {"yes": "true", "no": "false", "true": "yes", "false": "no"}  # of a statement that is asked about
+_AS_GOOD = {"yes": "true", "no": "false", "true": "yes", "false": "no"}  # for questions whether a statement is true
 
 
 def choices(question: str, texts: Sequence[str], right: bool, rng: random.Random) -> tuple[str, str, str]:
-    """(question, reference, completion): the question as one of choice among `texts`, or among words such as yes or no.
+    """(question, reference, completion): the question with choices, which are `texts` or words such as yes and no.
 
-    The completion's working may name other choices; what counts is the one that it ends with.
+    The completion's reasoning may name other choices. The choice that it ends with counts.
     """
     if rng.random() < 0.4:
         return _among_words(question, right, rng)
@@ -35,7 +35,7 @@ def _among_words(question: str, right: bool, rng: random.Random) -> tuple[str, s
 
 
 def _among_letters(question: str, texts: Sequence[str], right: bool, rng: random.Random) -> tuple[str, str, str]:
-    """A letter for each text and one more for none of them; one is asked for, or all that are right."""
+    """A question with a letter for each text, and one for none of them. It asks for one letter or all right ones."""
     letters, none = "ABCDEFGHIJK"[: len(texts)], "ABCDEFGHIJK"[len(texts)]
     form, together = rng.choice(("({}) {}", "{}. {}", "{}: {}")), rng.random() < 0.3
     lines = [question, *(form.format(letter, text) for letter, text in zip(letters, texts, strict=True))]
@@ -60,7 +60,7 @@ def _among_letters(question: str, texts: Sequence[str], right: bool, rng: random
 
 
 def after_working(text: str, workings: Sequence[str], rng: random.Random) -> str:
-    """A text after some of another's working, which need not lead to it."""
+    """A text after a part of another completion's reasoning, which need not lead to it."""
     words = rng.choice(workings).split()
     length = rng.randint(8, 60)
     start = rng.randrange(max(1, len(words) - length + 1))
@@ -68,7 +68,7 @@ def after_working(text: str, workings: Sequence[str], rng: random.Random) -> str
 
 
 def without_answer(completion: str) -> str:
-    """A completion up to where it begins to state its answer."""
+    """A completion without its end, from where it begins to state its answer."""
     return re.split(r"\\boxed|####|[Aa]nswer|[Tt]herefore|[Tt]hus|Hence", completion, maxsplit=1)[0].rstrip(" $*#\n[(")
 
 
@@ -77,13 +77,13 @@ def _cased(word: str, rng: random.Random) -> str:
 
 
 def _chosen(letters: str, text: str | None, rng: random.Random) -> str:
-    """A choice as it is referred to: its letter, with its text or without."""
+    """A reference to a choice: its letter, with or without its text."""
     ways = [letters, letters, f"({letters})", f"({letters})", f"\\text{{{letters}}}"]
     return rng.choice(ways if text is None else [*ways, f"{letters}. {text}", f"({letters}) {text}"])
 
 
 def _weighed(others: Sequence[str], rng: random.Random) -> str:
-    """Working that speaks of other choices; most often there is some."""
+    """Reasoning that mentions other choices; sometimes empty."""
     if not others or rng.random() < 0.4:
         return ""
     return "".join(

@@ -1,4 +1,4 @@
-"""Numbers: exact, rounded, in per cent, with a unit; and the small ones that the other kinds are made of."""
+"""Numbers: exact, rounded, in percent or with a unit, and the small numbers that the other kinds use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cooper_rl.synthesis.same_answer import UNITS
 
 
 def numbers(right: bool, rng: random.Random) -> tuple[str, str]:
-    """(reference, answer): a number and the same one in another writing, exact or rounded, or another number."""
+    """(reference, answer): the same number in two writings, exact or rounded, or two numbers."""
     if right and rng.random() < 0.08:
         return _roughly_the_same(rng)
     value, exact = _value(rng)
@@ -31,7 +31,7 @@ def numbers(right: bool, rng: random.Random) -> tuple[str, str]:
 
 
 def small(rng: random.Random, apart_from: Sequence[Fraction] = (), near: Fraction | None = None) -> Fraction:
-    """A number as lists and intervals have them, another than those; `near`: one that looks like this."""
+    """A small number for lists and intervals that is not in `apart_from`. With `near`, it looks like that number."""
     while True:
         found = Fraction(rng.randint(-12, 20), rng.choice((1, 1, 1, 2, 3, 4, 5)))
         if near is not None and rng.random() < 0.7:
@@ -41,7 +41,7 @@ def small(rng: random.Random, apart_from: Sequence[Fraction] = (), near: Fractio
 
 
 def small_text(number: Fraction, rng: random.Random, *, plain: bool = False) -> str:
-    """The number in any writing; `plain`: as a reference has it."""
+    """The number in one of its writings; with `plain`, in the writing of a reference answer."""
     above, below = abs(number.numerator), number.denominator
     ways = [f"\\frac{{{above}}}{{{below}}}", f"{above}/{below}", f"\\dfrac{{{above}}}{{{below}}}"]
     ways += [f"{above / below:g}"] if below in (2, 4, 5) else []
@@ -50,7 +50,7 @@ def small_text(number: Fraction, rng: random.Random, *, plain: bool = False) -> 
 
 
 def _value(rng: random.Random) -> tuple[float, Callable[[random.Random], str]]:
-    """A number that is seldom whole, and what writes it exactly."""
+    """(number, function that writes it exactly). The number is rarely whole."""
     kind = rng.random()
     if kind < 0.55:
         below = rng.choice((*range(2, 30), 36, 40, 50, 59, 64, 72, 99))
@@ -82,7 +82,7 @@ def _ratio(ratio: Fraction, rng: random.Random) -> str:
 
 
 def _number(value: float, exact: Callable[[random.Random], str], rng: random.Random) -> str:
-    """A number exactly, or rounded to three significant digits or more."""
+    """A number written exactly, or rounded to three or more significant digits."""
     if rng.random() < 0.4:
         return exact(rng)
     if abs(value) < 2 and rng.random() < 0.3:
@@ -92,7 +92,7 @@ def _number(value: float, exact: Callable[[random.Random], str], rng: random.Ran
 
 
 def _roughly_the_same(rng: random.Random) -> tuple[str, str]:
-    """A decimal, and what comes out where numbers were rounded on the way: graders take it for the same."""
+    """A decimal, and the value that comes out if numbers are rounded on the way. Graders accept the two as the same."""
     value = round(rng.choice((1, 1, 10)) * rng.uniform(10, 100), rng.choice((1, 2)))
     percent = rng.choice(("", "", "", "\\%"))
     other = value * (1 + rng.choice((0, rng.uniform(-0.0015, 0.0015))))
@@ -100,7 +100,7 @@ def _roughly_the_same(rng: random.Random) -> tuple[str, str]:
 
 
 def _may_pass_for(other: float, value: float) -> bool:
-    """Whether one is a rounding of the other, or its percentage: nobody knows what a grader would say of the two."""
+    """Whether one value is the other rounded, or its percentage. It is not known what a grader says of such a pair."""
     if any(abs(factor * other - value) <= 0.012 * abs(value) for factor in (0.01, 1, 100)):
         return True
     return any(
@@ -112,7 +112,7 @@ def _may_pass_for(other: float, value: float) -> bool:
 def _near(
     value: float, exact: Callable[[random.Random], str], rng: random.Random
 ) -> tuple[float, Callable[[random.Random], str]]:
-    """Another number that looks like this one: a digit of its writing changed, or its sign, or upside down."""
+    """Another number that looks like this one: with another digit or sign, or its inverse."""
     way = rng.random()
     if way < 0.1:
         return -value, lambda rng: f"-{exact(rng)}"
