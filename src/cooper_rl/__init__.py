@@ -23,7 +23,7 @@ __all__ = ["CooperConfig", "CooperTrainer", "RuleVerifier", "Verdict", "VerifyRM
 
 
 def __getattr__(name: str) -> Any:
-    """Loads what is asked for when it is asked for: the verifier needs no torch, the trainer needs ten seconds."""
+    """Imports a name when it is first used: the verifier needs no torch, but importing the trainer takes ten seconds."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -1,4 +1,4 @@
-"""Yes/no judgements counted against the truth."""
+"""The confusion counts of yes/no judgements, and the metrics that follow from them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Confusion:
-    """How many judgements of each kind there are.
+    """The number of judgements of each kind.
 
     Args:
-        of_nothing: what a share of no judgement is: nan, which says that it is not known, or 0.
+        of_nothing: the value of a metric whose denominator is 0: NaN for "not known", or 0.
     """
 
     true_positives: int
@@ -23,7 +23,7 @@ class Confusion:
 
     @classmethod
     def of(cls, said_B: Any, correct_B: Any, *, of_nothing: float = nan) -> Confusion:
-        """From two bool arrays or tensors, shape (B,): what was said, and what is true."""
+        """Counts two bool arrays or tensors of shape (B,): what was said, and what is true."""
         cells = (said_B & correct_B, said_B & ~correct_B, ~said_B & correct_B, ~said_B & ~correct_B)
         tp, fp, fn, tn = (int(cell_B.sum()) for cell_B in cells)
         return cls(tp, fp, fn, tn, of_nothing)
@@ -35,7 +35,7 @@ class Confusion:
 
     @property
     def accuracy(self) -> float:
-        """The share of judgements that are true."""
+        """The share of judgements that agree with the truth."""
         return self._share(self.true_positives + self.true_negatives, self.count)
 
     @property
@@ -50,12 +50,12 @@ class Confusion:
 
     @property
     def balanced_accuracy(self) -> float:
-        """The mean of recall and specificity: 0.5 for a judge who always says the same."""
+        """The mean of recall and specificity. It is 0.5 for a judge who always says the same."""
         return (self.recall + self.specificity) / 2
 
     @property
     def precision(self) -> float:
-        """The share of those called right that are."""
+        """The share of right ones among those that are called right."""
         return self._share(self.true_positives, self.true_positives + self.false_positives)
 
     @property

@@ -1,4 +1,4 @@
-"""Tables on stdout, and progress on stderr where somebody looks."""
+"""Tables on stdout, and progress on stderr if it is a terminal."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from rich.text import Text
 
 
 class Rate(ProgressColumn):
-    """How many a second."""
+    """A progress column with the items per second."""
 
     def render(self, task: Task) -> Text:
-        """`12.3/s`, or nothing yet."""
+        """`12.3/s`; empty as long as the speed is not known."""
         return Text(f"{task.speed:,.1f}/s" if task.speed else "")
 
 
 def print_rows(rows: Sequence[Sequence[str]]) -> None:
-    """A table, its first row the header; wide where nobody looks at a terminal."""
+    """Prints a table. Its first row is the header. Without a terminal it is up to 200 characters wide."""
     shown = Table(*rows[0])
     for row in rows[1:]:
         shown.add_row(*row)
@@ -40,8 +40,11 @@ def print_rows(rows: Sequence[Sequence[str]]) -> None:
 
 @contextmanager
 def progress_line(title: str, *, shown: bool = True) -> Iterator[Callable[..., None] | None]:
-    """A progress bar on stderr with rate and time left, as the function that updates its one task (`completed`,
-    `total`, `description`); None where stderr is no terminal or it should not be shown."""
+    """A progress bar on stderr, with its speed and the time left.
+
+    Yields the function that updates it (arguments `completed`, `total`, `description`). Yields None if stderr is no
+    terminal or `shown` is false.
+    """
     if not shown or not sys.stderr.isatty():
         yield None
         return

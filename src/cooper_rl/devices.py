@@ -1,4 +1,4 @@
-"""Which accelerator this process computes on."""
+"""The device that this process computes on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 
 def own_device() -> torch.device:
-    """This process's accelerator: the one of its local rank, where a launcher started several; else the CPU."""
+    """This process's accelerator, by its local rank if a launcher started several processes; the CPU without one."""
     accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
     if accelerator is None:
         return torch.device("cpu")

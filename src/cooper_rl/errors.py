@@ -1,8 +1,8 @@
-"""Every error a user can cause or must hear of. Each is also the standard library's error of that kind."""
+"""The errors that are shown to users. Each is also the standard library's error of its kind."""
 
 
 class CooperError(Exception):
-    """Root of this package's errors. Its message is one line: what, where, and the way out."""
+    """Base class of this package's errors. The message is one line: what is wrong, where, and what to do."""
 
 
 class BadInputError(CooperError, ValueError):
@@ -10,7 +10,7 @@ class BadInputError(CooperError, ValueError):
 
 
 class MissingFileError(BadInputError, FileNotFoundError):
-    """A named file or folder is not there."""
+    """A file or folder that was named does not exist."""
 
 
 class BackendError(CooperError, RuntimeError):

@@ -1,4 +1,4 @@
-"""Libraries that only some users need: imported where they are used, named with the extra that brings them."""
+"""Imports optional libraries where they are used. If one is missing, the error names the extra that installs it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ def optional(module: str, *, extra: str, needed_by: str) -> Any:
 
     Args:
         extra: the extra of this distribution that installs it.
-        needed_by: what cannot be done without it, as the beginning of a sentence.
+        needed_by: what needs the module; the error message begins with it.
 
     Raises:
-        BadInputError: it is not installed.
+        BadInputError: the module is not installed.
     """
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         name = module.partition(".")[0]
         if error.name is None or error.name.partition(".")[0] != name:
-            raise  # it is there, and lacks something of its own
+            raise  # the module is installed, but lacks one of its own dependencies
         raise BadInputError(f"{needed_by} needs {name}: pip install 'cooper-rl[{extra}]'") from error

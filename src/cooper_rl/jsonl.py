@@ -1,4 +1,4 @@
-"""JSON lines: read with the place to complain by, and files that are written on after a kill."""
+"""Reads and writes JSON lines: errors name file and line, and files that a kill cut off can be continued."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ LABEL_FIELDS = ("correct", "label")
 
 
 def open_lines(path: Path) -> TextIO:
-    """A file of lines to read, compressed or not."""
+    """Opens a text file for reading, gzip-compressed or not."""
     if path.suffix == ".gz":
         return cast(TextIO, gzip.open(path, "rt", encoding="utf-8"))
     return path.open(encoding="utf-8")
 
 
 def records(lines: Iterable[str], source: str, first: int = 1) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(place, record) of each line that is not blank.
+    """(place, record) of each line that is not blank. The place is `source:line`.
+
+    Args:
+        first: the number of the first line.
 
     Raises:
         BadInputError: a line is not a JSON object.
@@ -42,10 +45,10 @@ def records(lines: Iterable[str], source: str, first: int = 1) -> Iterator[tuple
 
 
 def text_field(record: dict[str, Any], names: tuple[str, ...], place: str) -> str:
-    """The first of the named fields that is there, as text.
+    """The text of the first of these fields that the record has.
 
     Raises:
-        BadInputError: none is there, or it is not text.
+        BadInputError: the record has none of them, or the value is not text.
     """
     for name in names:
         if name in record:
@@ -56,7 +59,7 @@ def text_field(record: dict[str, Any], names: tuple[str, ...], place: str) -> st
 
 
 def has_label(record: dict[str, Any]) -> bool:
-    """Whether somebody labelled this record."""
+    """Whether the record has a label."""
     return any(name in record for name in LABEL_FIELDS)
 
 
@@ -73,15 +76,15 @@ def label_of(record: dict[str, Any], place: str) -> bool:
 
 
 def line_of(record: dict[str, Any]) -> str:
-    """A record as a line."""
+    """A record as a line of JSON."""
     return json.dumps(record, ensure_ascii=False) + "\n"
 
 
 def written_before(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(place, record) of a file that is to be gone on with; a half-written last line is cut off at the end.
+    """(place, record) of a file that is to be continued. A half-written last line is removed from the file.
 
     Raises:
-        BadInputError: a whole line is not a JSON object.
+        BadInputError: a complete line is not a JSON object.
     """
     end = 0
     with path.open("rb+") as file:
@@ -94,7 +97,7 @@ def written_before(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def whole_records(path: Path) -> list[dict[str, Any]]:
-    """The records of a file that may still be written to, or that a kill cut off; none where there is no file."""
+    """The complete records of a file that is still written to, or that a kill cut off; empty if there is no file."""
     found = []
     for line in path.read_text(encoding="utf-8").split("\n") if path.is_file() else ():
         try:
@@ -105,7 +108,7 @@ def whole_records(path: Path) -> list[dict[str, Any]]:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """The whole text, or what was there before."""
+    """Replaces the file's content at once: after a kill it holds the old text or the new text, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.part")
     with temporary.open("w", encoding="utf-8") as file:

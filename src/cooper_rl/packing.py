@@ -1,4 +1,4 @@
-"""Sequences of like length in batches of a bounded number of tokens."""
+"""Packs sequences of similar length into batches with a bounded number of tokens."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 
 def packed(order: Iterable[int], lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    """The rows of `order` in batches, each as many as fit into `batch_tokens` tokens with the padding.
+    """The rows of `order` in batches. Each batch has as many rows as fit into `batch_tokens`, with padding counted.
 
     Args:
         order: rows sorted by their length, up or down, so that a batch needs little padding.
-        lengths: the tokens of each row.
-        batch_tokens: what a batch may hold, each row padded to the longest of it; a longer row is alone.
+        lengths: the number of tokens of each row.
+        batch_tokens: the most tokens of a batch, where each row is padded to the longest one. A row that is longer than
+            this gets a batch of its own.
     """
     batch: list[int] = []
     for row in order:

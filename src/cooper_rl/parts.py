@@ -1,7 +1,7 @@
 """Finds a part that a setting names: one of ours, one that an installed distribution offers, or a user's own.
 
 Every kind of part (domain, verifier, negative source, ...) is looked up here, so that all of them are named in the same
-three ways. Nothing is imported before it is asked for by name, and this module imports no torch.
+three ways. A part is imported only when it is named, and this module imports no torch.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 def find(group: str, name: str, known: Mapping[str, str], *, kind: str | None = None, others: str = "") -> Any:
     """The class, function or object that `name` stands for.
 
-    A name is looked for in this order: among `known`, as `module:Name`, among the entry points of `group`. An installed
-    distribution can therefore add names but never change what one of ours means.
+    A name is looked up in this order: in `known`, as an import path `module:Name`, and among the entry points of
+    `group`. An installed distribution can therefore add names, but cannot change the meaning of one of ours.
 
     Args:
-        group: the kind of part, as its entry-point group: `cooper_rl.domains`, `cooper_rl.negative_sources`, ...
-        known: our own parts of this kind; the name of each with its import path `module:Name`.
-        kind: what a message calls the part; by default the group's last word: `domain`, `negative source`.
-        others: ends the message about an unknown name: what else may be given, where the caller knows more forms.
+        group: the entry-point group of this kind of part, such as `cooper_rl.domains`.
+        known: our own parts of this kind: each name with its import path `module:Name`.
+        kind: the part's name in error messages; by default the group's last word, such as `domain`.
+        others: the end of the error message about an unknown name, which says what else may be given.
 
     Raises:
-        BadInputError: no such name; two distributions offer it; or its module cannot be imported or lacks it.
+        BadInputError: there is no such name, several distributions offer it, or it cannot be imported.
     """
     kind = kind or group.rpartition(".")[2].replace("_", " ").removesuffix("s")
     if name in known:
@@ -48,15 +48,15 @@ def find(group: str, name: str, known: Mapping[str, str], *, kind: str | None = 
 
 
 def names(group: str, known: Mapping[str, str]) -> list[str]:
-    """The names that `find` knows: ours in their order, then those of the installed distributions."""
+    """The names that `find` knows: our own in their order, then those of installed distributions."""
     return list(dict.fromkeys([*known, *sorted(point.name for point in _entry_points(group))]))
 
 
 def load(kind: str, name: str, path: str) -> Any:
-    """What the import path `module:Name`, or `module:Outer.Name`, leads to; `kind` and `name` are for messages.
+    """The object of an import path `module:Name` or `module:Outer.Name`. `kind` and `name` are for error messages.
 
     Raises:
-        BadInputError: the path has another form, its module cannot be imported, or the attribute is not there.
+        BadInputError: the path has another form, its module cannot be imported, or the module lacks the attribute.
     """
     module_name, _, attribute = path.partition(":")
     what = f"{kind} {name!r}" if name == path else f"{kind} {name!r} ({path})"
@@ -64,7 +64,7 @@ def load(kind: str, name: str, path: str) -> Any:
         raise BadInputError(f"{what}: not an import path; write it as module:Name, for example my_package.parts:MyPart")
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:  # the module is somebody else's code, and may fail in any way
+    except Exception as error:  # the module is a user's code, which may fail in any way
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         raise BadInputError(
             f"{what}: {module_name} cannot be imported ({reason}); install it, or put its folder on PYTHONPATH"
@@ -78,7 +78,7 @@ def load(kind: str, name: str, path: str) -> Any:
 
 
 def _entry_points(group: str) -> list[EntryPoint]:
-    from importlib.metadata import entry_points  # reads all that is installed: only where no name of ours is meant
+    from importlib.metadata import entry_points  # slow, since it reads all installed distributions
 
     return list(entry_points(group=group))
 

@@ -1,4 +1,4 @@
-"""How a rank of several processes ends."""
+"""Ends a process that is one of several ranks."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import sys
 
 
 class RankExit:
-    """Ends a rank that a launcher (torchrun, accelerate, DeepSpeed) started without Python being taken apart.
+    """Ends a rank without Python's final cleanup, if a launcher (torchrun, accelerate, DeepSpeed) started it.
 
-    Make one first thing in the program, before torch is imported: its exit handler then runs last. Threads and exit
-    handlers end as usual; only the taking apart of Python's objects is left out. A gloo thread that frees a tensor just
-    then would abort the process ("terminate called without an active exception"), and the launcher would call a whole
-    run failed. Destroying the process group makes that rarer: its threads stay while anything refers to it, as sharded
-    models do. Source: https://github.com/pytorch/pytorch/issues/190489
+    Make one at the very start of the program, before torch is imported, so that its exit handler runs last. Threads and
+    other exit handlers end as usual; only the final destruction of Python's objects is skipped.
+
+    If a gloo thread frees a tensor during that destruction, the process aborts ("terminate called without an active
+    exception"), and the launcher reports that a complete run has failed. Destroying the process group makes this rarer,
+    but its threads stay as long as anything refers to it, as sharded models do.
+    Source: https://github.com/pytorch/pytorch/issues/190489
     """
 
     def __init__(self) -> None:
@@ -22,7 +24,7 @@ class RankExit:
         atexit.register(self._end)
 
     def leave(self, code: int = 0) -> None:
-        """Ends this rank with `code`, a rank without an error after the others. Without a launcher it returns."""
+        """Ends this rank with `code`; without an error it waits for the others first. Without a launcher it returns."""
         if "WORLD_SIZE" not in os.environ:
             return
         if code == 0:

@@ -1,4 +1,4 @@
-"""The words that every part of Cooper speaks. No torch, no input or output."""
+"""The records that all parts of Cooper exchange. This module imports no torch, and reads and writes nothing."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
-THRESHOLD = 0.5  # a score above it is the reward model's yes
+THRESHOLD = 0.5  # a score above it means that the reward model calls the completion right
 
 
 class Verdict(StrEnum):
-    """What a rule verifier says of a completion. A failure to judge is never "wrong"."""
+    """A rule verifier's verdict on a completion. A failure to judge never counts as wrong."""
 
     CORRECT = "CORRECT"
     INCORRECT = "INCORRECT"
@@ -21,7 +21,7 @@ class Verdict(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a verifier gave its verdict; `NO_ANSWER` and `UNKNOWN_FORM` tell two UNPARSEABLE kinds apart."""
+    """Why a verifier gave its verdict. `NO_ANSWER` and `UNKNOWN_FORM` are two reasons for UNPARSEABLE."""
 
     MATCH = "match"
     MISMATCH = "mismatch"
@@ -35,10 +35,10 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """A verdict with its grounds, as `cooper verify --explain` prints it.
+    """A verdict with its reason and both parsed answers, as `cooper verify --explain` prints it.
 
-    `several_answers`: the completion offers several answers that differ. A worker process fills it in, whatever the
-    verifier; False where there is no verdict (TIMEOUT, ERROR).
+    `several_answers` says whether the completion offers several answers that differ. A worker process fills it in for
+    every verifier. It is False where the verdict is TIMEOUT or ERROR.
     """
 
     verdict: Verdict
@@ -49,15 +49,15 @@ class Verification:
 
     @classmethod
     def compared(cls, same: bool, parsed_reference: str, parsed_answer: str) -> Verification:
-        """CORRECT or INCORRECT, after both sides were read."""
+        """The verification CORRECT or INCORRECT, for two answers that were read and compared."""
         verdict, reason = (Verdict.CORRECT, Reason.MATCH) if same else (Verdict.INCORRECT, Reason.MISMATCH)
         return cls(verdict, reason, parsed_reference, parsed_answer)
 
     @property
     def surely_wrong(self) -> bool:
-        """Whether stage 2 may teach the completion as wrong: INCORRECT, or nothing that could be an answer.
+        """Whether stage 2 may teach the completion as wrong: it is INCORRECT, or has nothing that could be an answer.
 
-        An answer that the rules cannot read is not among them, since it may be right.
+        An answer that the rules cannot read does not count as surely wrong, since it may be right.
         """
         no_answer = self.verdict is Verdict.UNPARSEABLE and self.reason is Reason.NO_ANSWER
         return no_answer or self.verdict is Verdict.INCORRECT
@@ -87,7 +87,7 @@ class LabelledCompletion:
 
 
 class Scorable(Protocol):
-    """What a reward model scores: a completion, its question and the reference answer. Most records here are."""
+    """What a reward model scores: a question, its reference answer and a completion. Most records here have these."""
 
     @property
     def question(self) -> str: ...
@@ -98,7 +98,7 @@ class Scorable(Protocol):
 
 
 class Triple(NamedTuple):
-    """A `Scorable` and nothing else."""
+    """A `Scorable` without further fields."""
 
     question: str
     reference_answer: str
@@ -107,7 +107,7 @@ class Triple(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A completion of the policy, as an engine hands it to the method. The G samples of a prompt follow one another."""
+    """A completion of the policy, as an engine passes it to the method. A prompt's G samples follow one another."""
 
     question: str
     reference_answer: str
@@ -140,7 +140,7 @@ class Rollout:
 
     @classmethod
     def of(cls, sample: Sample, verification: Verification, score: float, reward: float) -> Rollout:
-        """A sample that has been judged, scored and rewarded; its group is numbered with the whole batch."""
+        """A sample with its verdict, score and reward. Its group gets its number later, with the whole batch."""
         return cls(
             question=sample.question,
             reference_answer=sample.reference_answer,
@@ -163,13 +163,13 @@ class Rollout:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one generation of the policy gave, on all ranks; the method learns from it once."""
+    """The rollouts of one generation of the policy, on all ranks. The method learns from a batch once."""
 
     step: int  # the training step that it belongs to, from 1
     rollouts: tuple[Rollout, ...]  # of all ranks, groups numbered from 0
     rewards: tuple[float, ...]  # of this rank's samples, in their order
     version: int = 0  # updates that the reward model had when it scored
-    seconds: float = 0.0  # that judging and scoring took
+    seconds: float = 0.0  # time that judging and scoring took
 
     def groups(self) -> dict[int, list[Rollout]]:
         """The rollouts of each prompt."""
@@ -194,15 +194,15 @@ class ContrastivePair:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the method did with a batch; monitors add to it one after another."""
+    """What the method did with a batch. Monitors add to it one after another."""
 
     step: int
-    batch: Batch | None = None  # none where a check before a save follows no fresh batch
+    batch: Batch | None = None  # None for a check before a checkpoint that follows no fresh batch
     metrics: Mapping[str, float] = field(default_factory=dict)
-    pairs: tuple[ContrastivePair, ...] = ()  # that the reward model was updated on, of all ranks
+    pairs: tuple[ContrastivePair, ...] = ()  # pairs of all ranks that the reward model was updated on
     rolled_back: tuple[ContrastivePair, ...] = ()  # pairs of the updates that were rolled back
     stop: bool = False  # whether a monitor asks for the end of the run
 
     def having(self, metrics: Mapping[str, float], **changes: Any) -> Report:
-        """This report with more metrics and other fields."""
+        """A copy of this report with these metrics added and these fields replaced."""
         return replace(self, metrics={**self.metrics, **metrics}, **changes)

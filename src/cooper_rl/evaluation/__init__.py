@@ -1,1 +1,1 @@
-"""How good a reward model or a verifier is: metrics with intervals, and probes of known hacks."""
+"""Measures policies, reward models and verifiers: metrics with intervals, and probes of known hacks."""

@@ -1,4 +1,4 @@
-"""`cooper eval`: a model's samples on benchmarks, judged by rule; avg@k, pass@k, majority@k with intervals."""
+"""`cooper eval`: samples a model on benchmarks, and computes avg@k, pass@k and majority@k by rule, with intervals."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ RESULTS = "results.json"
 def evaluate_model(
     config: EvalConfig, *, resume: bool = False, progress: Callable[..., object] | None = None
 ) -> dict[str, Any]:
-    """Samples what is not sampled yet, judges it and writes `results.json`; returns its content.
+    """Draws the samples that are not there yet, judges them and writes `results.json`. Returns its content.
 
     Raises:
-        BadInputError: the folder holds an evaluation and `resume` is not set, or one with other settings.
-        BackendError: the model's server is gone, or requests failed; what was sampled stays.
+        BadInputError: the folder holds an evaluation and `resume` is false, or an evaluation with other settings.
+        BackendError: the model's server does not answer, or requests failed. The samples so far are kept.
     """
     folder = Path(config.output)
     if folder.exists() and any(folder.iterdir()) and not resume:
-        raise BadInputError(f"{folder}: it is there already; continue it with --resume, or give another --output")
+        raise BadInputError(f"{folder}: already exists; continue it with --resume, or give another --output")
     others = read_results(Path(config.against)) if config.against else None
-    load = cache(partial(load_generator, settings=config))  # once for all benchmarks
+    load = cache(partial(load_generator, settings=config))  # loads the model once for all benchmarks
     found: dict[str, Any] = {"model": config.model.partition("@")[0], "protocol": protocol(config), "benchmarks": {}}
     for benchmark in config.benchmarks:
         scored = scored_samples(config, benchmark, folder, "samples", load, resume, progress)
@@ -56,7 +56,7 @@ def evaluate_model(
 
 
 def protocol(config: EvalConfig) -> dict[str, Any]:
-    """What two evaluations must share to be compared."""
+    """The settings that two evaluations must share to be compared."""
     names = ("split", "size", "dataset_seed", "num_samples", "temperature", "top_p", "max_new_tokens", "system_prompt")
     return {name: getattr(config, name) for name in (*names, "verifier", "seed")}
 
@@ -70,7 +70,7 @@ def scored_samples(
     resume: bool,
     progress: Callable[..., object] | None,
 ) -> list[dict[str, Any]]:
-    """The completions of one benchmark with verdict and parsed answer, also as `<benchmark>.scored.jsonl`."""
+    """The completions of one benchmark with verdict and parsed answer, also written to `<benchmark>.scored.jsonl`."""
     name = benchmark.replace("/", "_").replace(":", "_")
     path = folder / kind / f"{name}.jsonl"
     greedy = kind == "greedy"
@@ -94,7 +94,7 @@ def scored_samples(
     counts = collect(settings, tasks=tasks, load=load, resume=resume, progress=progress)
     failed = sum(count["failed"] for count in counts.values())
     if failed:
-        raise BackendError(f"{path}: {failed} completions are missing, their requests failed; ask again with --resume")
+        raise BackendError(f"{path}: {failed} completions are missing: their requests failed; ask again with --resume")
     wanted = {task.key for task in tasks}  # an earlier evaluation may have asked for more
     with path.open(encoding="utf-8") as lines:
         samples = [record for _, record in records(lines, str(path)) if tuple(record["key"]) in wanted]
@@ -136,7 +136,7 @@ def powers_of_two(most: int) -> list[int]:
 
 
 def against(row: dict[str, Any], others: dict[str, Any], benchmark: str, config: EvalConfig) -> dict[str, Any] | None:
-    """The paired test against another model's avg on the same problems; None where it has not that benchmark.
+    """The paired test against another model's avg on the same problems. None if it was not run on this benchmark.
 
     Raises:
         BadInputError: the two were not evaluated on the same problems.
@@ -145,27 +145,27 @@ def against(row: dict[str, Any], others: dict[str, Any], benchmark: str, config:
     if theirs is None:
         return None
     if theirs["by_problem"].keys() != row["by_problem"].keys():
-        raise BadInputError(f"{config.against}: {benchmark} was evaluated on other problems; use the same size, seed")
+        raise BadInputError(f"{config.against}: {benchmark} was evaluated on other problems; use its size and seed")
     pairs = np.array([(value, theirs["by_problem"][key]) for key, value in row["by_problem"].items()])
     test = paired_test(pairs[:, 0], pairs[:, 1], samples=config.bootstrap_samples, seed=config.seed)
     return {"model": others["model"], **test}
 
 
 def read_results(folder: Path) -> dict[str, Any]:
-    """What an evaluation wrote.
+    """The results that an evaluation wrote into a folder.
 
     Raises:
-        MissingFileError: there is none.
+        MissingFileError: the folder has no results.
     """
     path = folder / RESULTS
     if not path.is_file():
-        raise MissingFileError(f"{folder}: no evaluation in it ({RESULTS} is missing)")
+        raise MissingFileError(f"{folder}: not the output of an evaluation ({RESULTS} is missing)")
     found: dict[str, Any] = json.loads(path.read_text())
     return found
 
 
 def table(found: dict[str, Any]) -> list[list[str]]:
-    """Header and rows for a reader; intervals in brackets, in percent."""
+    """The header and the rows of the printed table. Values are in percent, with intervals in brackets."""
     names = ["avg", *dict.fromkeys(n for row in found["benchmarks"].values() for n in row if "@" in n)]
     greedy = any("greedy" in row for row in found["benchmarks"].values())
     header = ["benchmark", "problems", *(f"avg@{found['protocol']['num_samples']}" if n == "avg" else n for n in names)]
@@ -185,12 +185,12 @@ def table(found: dict[str, Any]) -> list[list[str]]:
 
 
 def percent(metric: dict[str, float]) -> str:
-    """`41.2 [38.0, 44.3]`."""
+    """A metric in percent with its interval: `41.2 [38.0, 44.3]`."""
     return f"{100 * metric['mean']:.1f} [{100 * metric['low']:.1f}, {100 * metric['high']:.1f}]"
 
 
 def verifier_of(config: EvalConfig, benchmark: str) -> str:
-    """Who judges this benchmark's completions: the verifier that is set, or the one that fits the data set.
+    """The verifier of this benchmark: the one in the settings, or the one that fits the data set.
 
     Raises:
         BadInputError: there is no such data set.

@@ -1,4 +1,4 @@
-"""Held-out measurements: true accuracy by the problems' own scorers, rule accuracy, and the reward model's accuracy."""
+"""Held-out measurements: true accuracy by the problems' scorers, rule accuracy, and the reward model's accuracy."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from cooper_rl.settings.train import TrainerSettings
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm.evaluate import evaluate
 
-TOKENS_AT_ONCE = 16384  # new tokens of a batch, where the training's own generation batch is not larger
-Truth = Callable[[Problem, str], bool | None]  # None: not known, and not counted as right
+TOKENS_AT_ONCE = 16384  # new tokens of a batch, unless the training's generation batch is larger
+Truth = Callable[[Problem, str], bool | None]  # None: not known; it is not counted as right
 
 
 class HeldOut:
-    """Fixed problems and labelled triples, measured with a fixed seed and without touching the training's state.
+    """Measures on fixed problems and labelled triples, with a fixed seed and without changing the training's state.
 
     Args:
-        problems: none of them is trained on.
-        truth: judges a completion by the problem's own generator; None where the rule is the only judge there is.
-        triples: labelled, frozen; what the reward model's balanced accuracy is measured on.
+        problems: problems that nothing is trained on.
+        truth: judges a completion by the problem's generator. None if only the rule can judge.
+        triples: labelled triples that the reward model's balanced accuracy is measured on. They never change.
+        system_prompt: the system message before each problem.
     """
 
     def __init__(
@@ -46,9 +47,9 @@ class HeldOut:
     def measure(
         self, policy: Any, tokenizer: Any, reward_model: RewardModel | None, verifier: RuleVerifier
     ) -> dict[str, float]:
-        """`eval/true_accuracy`, `eval/rule_accuracy` of the policy, `eval/reward_model_accuracy` (balanced).
+        """Measures `eval/true_accuracy`, `eval/rule_accuracy` and `eval/reward_model_accuracy` (balanced), from 0 to 1.
 
-        Each rank measures its share; all of them must call it, and all get the metrics of the whole.
+        Every rank must call this. Each measures its share, and all get the metrics of the whole.
         """
         metrics: dict[str, float] = {}
         if self.problems:
@@ -62,9 +63,10 @@ class HeldOut:
         return metrics
 
     def _judged(self, policy: Any, tokenizer: Any, verifier: RuleVerifier) -> list[tuple[int, tuple[bool, bool]]]:
-        """This rank's problems by their index, with what the rule and the truth say of a completion of the policy."""
+        """(index, (right by the rule, right by the truth)) of the policy's completions of this rank's problems."""
         ranks = PartialState()
-        # a sharded policy generates on all ranks or on none: shares are of one size, the last problem in several
+        # A sharded policy must generate on all ranks. The shares therefore have the same size: the last problem is
+        # repeated where needed.
         with ranks.split_between_processes(list(range(len(self.problems))), apply_padding=True) as own:
             problems = [self.problems[i] for i in own]
         length = self.settings.max_completion_length

@@ -1,4 +1,4 @@
-"""Metrics of a yes/no judgement by scores, and their bootstrap intervals. Pure functions of arrays."""
+"""Metrics of yes/no judgements made by scores, with bootstrap intervals. All are pure functions of arrays."""
 
 from __future__ import annotations
 
@@ -16,9 +16,14 @@ Bools = NDArray[np.bool_]
 
 
 def metrics_of(scores_B: Floats, correct_B: Bools, *, threshold: float = THRESHOLD) -> dict[str, float]:
-    """Accuracy, balanced accuracy, precision, recall, F1, AUROC and calibration error; shapes (B,).
+    """Accuracy, balanced accuracy, precision, recall, F1, AUROC and calibration error; fractions from 0 to 1.
 
-    A share of nothing (no positive, no prediction) is nan: not known rather than 0.
+    A metric that is not defined, such as recall without a right completion, is NaN rather than 0.
+
+    Args:
+        scores_B: scores from 0 to 1, shape (B,).
+        correct_B: whether each completion is right, shape (B,).
+        threshold: a score above it calls the completion right.
     """
     found = Confusion.of(scores_B > threshold, correct_B)
     return {
@@ -33,7 +38,7 @@ def metrics_of(scores_B: Floats, correct_B: Bools, *, threshold: float = THRESHO
 
 
 def auroc(scores_B: Floats, correct_B: Bools) -> float:
-    """The probability that a right completion scores above a wrong one, ties counting half (Mann-Whitney)."""
+    """The probability that a right completion scores above a wrong one, where ties count half (Mann-Whitney)."""
     right, wrong = int(correct_B.sum()), int((~correct_B).sum())
     if not right or not wrong:
         return float("nan")
@@ -44,7 +49,7 @@ def auroc(scores_B: Floats, correct_B: Bools) -> float:
 
 
 def calibration_error(scores_B: Floats, correct_B: Bools, bins: int = 15) -> float:
-    """Expected calibration error: |mean score - share of right ones| in bins of equal width, weighted by their size."""
+    """Expected calibration error: |mean score - share of right ones| in bins of equal width, weighted by bin size."""
     bin_B = np.minimum((scores_B * bins).astype(int), bins - 1)
     error = 0.0
     for index in np.unique(bin_B):
@@ -56,7 +61,7 @@ def calibration_error(scores_B: Floats, correct_B: Bools, bins: int = 15) -> flo
 def bootstrap(
     metric: Callable[..., float], *columns_B: NDArray[Any], samples: int = 1000, seed: int = 0
 ) -> tuple[float, float]:
-    """The 95 % percentile interval of a metric of these columns, shape (B,) each, over resampled records."""
+    """The 95 % percentile bootstrap interval of a metric of columns of shape (B,), which are resampled together."""
     rng = np.random.default_rng(seed)
     values = []
     for _ in range(samples):

@@ -1,4 +1,4 @@
-"""Published sets of labelled completions by name: local copies in COOPER_DATA_DIR first, then the Hugging Face hub."""
+"""Published sets of labelled completions, by name. They are read from COOPER_DATA_DIR or the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _verifybench(record: dict[str, Any]) -> Iterator[LabelledCompletion]:
 
 
 def _hardverify(record: dict[str, Any]) -> Iterator[LabelledCompletion]:
-    """A right answer that rules miss (a false negative of theirs), and a wrong one."""
+    """A right answer that rules call wrong, and a wrong answer."""
     for name, correct in (("fn_output", True), ("tn_output", False)):
         question, answer, completion = (str(record[key]) for key in ("question", "ground_truth", name))
         yield LabelledCompletion(question, answer, completion, correct, "hardverify_math")
@@ -32,7 +32,7 @@ def _hardverify(record: dict[str, Any]) -> Iterator[LabelledCompletion]:
 
 @dataclass(frozen=True)
 class Published:
-    """Where a set is: the file's name in COOPER_DATA_DIR, and the hub's id and file."""
+    """The place of a set: its file's name in COOPER_DATA_DIR, and its id and file on the hub."""
 
     convert: Convert
     local: str
@@ -53,7 +53,8 @@ def load_labelled(name: str) -> list[LabelledCompletion]:
     """The triples of a published set, or of a file.
 
     Raises:
-        MissingFileError, BadInputError: no such file; a record without its fields.
+        MissingFileError: there is no such file.
+        BadInputError: a record lacks a field.
         BackendError: neither a local copy nor the hub could be read.
     """
     known = PUBLISHED.get(name)
@@ -75,10 +76,10 @@ def load_labelled(name: str) -> list[LabelledCompletion]:
 
 
 def check_labelled(name: str) -> None:
-    """What can be said before a model is loaded.
+    """Checks the name of a set or file before a model is loaded.
 
     Raises:
-        MissingFileError: it is no published set and no file.
+        MissingFileError: there is neither a published set nor a file of this name.
     """
     if name not in PUBLISHED and not local_file(name):
         where = f"here or in COOPER_DATA_DIR; by name: {', '.join(PUBLISHED)}"

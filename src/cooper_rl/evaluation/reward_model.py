@@ -1,4 +1,4 @@
-"""`cooper eval-rm`: a reward model on labelled triples and probes, beside the rule, a judge and a constant no."""
+"""`cooper eval-rm`: measures a reward model, the rule, a judge and a constant "no" on labelled triples and probes."""
 
 from __future__ import annotations
 
@@ -22,31 +22,32 @@ from cooper_rl.verifiers.math.stated import is_solution
 
 Judge = Callable[[Sequence[LabelledCompletion]], Floats]
 WITH_INTERVAL = ("accuracy", "balanced_accuracy", "f1", "auroc")
-MAX_REFERENCE = 60  # characters: a probe changes an answer, not a worked solution
-MIN_GROUP = 10  # records of a type or source that metrics of its own need
+MAX_REFERENCE = 60  # characters; probes are made of short reference answers, not of worked solutions
+MIN_GROUP = 10  # a type or source with fewer records gets no metrics of its own
 
 
 @dataclass
 class EvalSettings:
-    """What is measured."""
+    """The settings of an evaluation: what is measured, and on how much."""
 
     model: str | None = None
     verifier: str | None = "math"
     judge: str | None = None
-    size: int | None = None  # records of each file, drawn at random; None: all
+    size: int | None = None  # draw this many records of each file at random; None takes all
     probes: bool = True
-    bf16: bool = False  # the model's forward passes
+    bf16: bool = False  # compute the model's forward passes in bfloat16
     probe_problems: int = 100
     bootstrap_samples: int = 1000
     seed: int = 0
-    judges: dict[str, Judge] = field(default_factory=dict)  # more of them, from Python
+    judges: dict[str, Judge] = field(default_factory=dict)  # further judges, for callers from Python
 
 
 def evaluate_files(files: Sequence[str], settings: EvalSettings) -> dict[str, Any]:
-    """Metrics of every judge on every file, and the model's pass rate on each kind of probe.
+    """Metrics of every judge on every file, and each judge's pass rate on each kind of probe.
 
     Raises:
-        BadInputError, MissingFileError: a file or model that cannot be read.
+        MissingFileError: a file or model does not exist.
+        BadInputError: a file or model cannot be used.
     """
     sets = {name: drawn(load_labelled(name), settings) for name in files}
     judges = judges_of(settings)
@@ -80,14 +81,14 @@ def evaluate_files(files: Sequence[str], settings: EvalSettings) -> dict[str, An
 
 
 def drawn(triples: list[LabelledCompletion], settings: EvalSettings) -> list[LabelledCompletion]:
-    """As many of them as are wanted, at random, in their order."""
+    """`settings.size` of the triples, drawn at random and kept in their order."""
     if settings.size is None or settings.size >= len(triples):
         return triples
     return [triples[i] for i in sorted(random.Random(settings.seed).sample(range(len(triples)), settings.size))]
 
 
 def judges_of(settings: EvalSettings) -> dict[str, Judge]:
-    """The judges by name, each as scores from 0 to 1."""
+    """The judges by name. Each is a function from triples to scores from 0 to 1."""
     judges: dict[str, Judge] = {}
     if settings.model:
         from cooper_rl.verifyrm import VerifyRM
@@ -103,14 +104,14 @@ def judges_of(settings: EvalSettings) -> dict[str, Judge]:
 
 
 def rule_scores(kind: str, triples: Sequence[LabelledCompletion]) -> Floats:
-    """1 where the rule says CORRECT, else 0: what it cannot judge earns nothing."""
+    """1 where the rule says CORRECT, else 0. A completion that the rule cannot judge gets 0."""
     with RuleVerifier(kind) as verifier:
         verdicts = verifier.verify_many([t.reference_answer for t in triples], [t.completion for t in triples])
     return np.array([float(verdict is Verdict.CORRECT) for verdict in verdicts])
 
 
 def judge_scores(name: str, triples: Sequence[LabelledCompletion]) -> Floats:
-    """An LLM's votes: 1, 0, and 0.5 for an abstention."""
+    """A language model's votes: 1 for correct, 0 for incorrect, 0.5 for an abstention."""
     prompts = [judge_prompt(t.question, t.reference_answer, t.completion) for t in triples]
     answers = load_generator(resolve_model(name, "policy")).generate_or_none(prompts, Sampling(256))
     value = {True: 1.0, False: 0.0, None: 0.5}
@@ -118,7 +119,7 @@ def judge_scores(name: str, triples: Sequence[LabelledCompletion]) -> Floats:
 
 
 def with_intervals(scores_B: Floats, correct_B: Bools, settings: EvalSettings) -> dict[str, Any]:
-    """The metrics; those that are compared with 95 % bootstrap intervals."""
+    """The metrics. Those that are used for comparisons have 95 % bootstrap intervals."""
     found: dict[str, Any] = dict(metrics_of(scores_B, correct_B))
     for name in WITH_INTERVAL:
 
@@ -145,13 +146,13 @@ def by_group(groups: Sequence[str], scores: dict[str, Floats], correct_B: Bools)
 
 
 def answer_type(reference_answer: str) -> str:
-    """The form of a reference answer by the rule verifier's reading: number, expression, words, group, ..."""
+    """The form in which the rule verifier reads a reference answer: number, expression, words, group, ..."""
     form = form_of(reference_answer)
     return form.kind if form is not None else "other"
 
 
 def as_lines(found: dict[str, Any]) -> list[str]:
-    """The metrics as text."""
+    """The metrics as lines of text."""
     lines = []
     names = ("accuracy", "balanced_accuracy", "precision", "recall", "f1", "auroc", "calibration_error")
     for file, part in found["files"].items():

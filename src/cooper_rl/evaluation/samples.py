@@ -1,4 +1,4 @@
-"""Metrics of several samples a problem. Pure functions; `right_P_N` is bool, P problems x N samples each."""
+"""Metrics of several samples of a problem, as pure functions. `right_P_N` is bool, P problems x N samples of each."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from cooper_rl.evaluation.metrics import Bools, Floats, bootstrap
 
 
 def pass_at_k(right_P_N: Bools, k: int) -> Floats:
-    """The chance that at least one of k samples is right, for each problem, shape (P,).
+    """The probability that at least one of k samples is right, for each problem; shape (P,).
 
-    Unbiased from N >= k samples of which c are right: 1 - C(N - c, k) / C(N, k) (Chen et al., arXiv 2107.03374, eq. 1).
+    The estimate from N >= k samples with c right ones is unbiased: 1 - C(N - c, k) / C(N, k) (Chen et al., arXiv
+    2107.03374, equation 1).
 
     Raises:
         ValueError: k is not in 1..N.
@@ -26,9 +27,9 @@ def pass_at_k(right_P_N: Bools, k: int) -> Floats:
 
 
 def majority(answers_N: Sequence[str | None], right_N: Sequence[bool]) -> float:
-    """Whether the answer that most samples give is right; among equally frequent ones the chance of a fair draw.
+    """1 if the answer that most samples give is right, else 0. With a tie, the share of right ones among the tied.
 
-    A sample without a readable answer has no vote; 0 where none has one.
+    A sample without a readable answer has no vote. The result is 0 if no sample has one.
     """
     votes: dict[str, list[bool]] = defaultdict(list)
     for answer, right in zip(answers_N, right_N, strict=True):
@@ -41,7 +42,7 @@ def majority(answers_N: Sequence[str | None], right_N: Sequence[bool]) -> float:
 
 
 def interval(values_P: Floats, *, samples: int, seed: int) -> tuple[float, float]:
-    """The 95 % percentile interval of the mean over problems, drawn anew with replacement."""
+    """The 95 % percentile bootstrap interval of the mean over problems."""
     return bootstrap(np.mean, values_P, samples=samples, seed=seed)
 
 

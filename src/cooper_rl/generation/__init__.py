@@ -1,4 +1,4 @@
-"""Language models that write completions: in process, or behind any OpenAI-compatible server."""
+"""Language models that write completions: in this process, or on any OpenAI-compatible server."""
 
 from cooper_rl.generation.backends import load_generator
 from cooper_rl.generation.generator import Generation, Generator, Messages, Sampling, conversation

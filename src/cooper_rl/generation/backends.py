@@ -1,4 +1,4 @@
-"""A back end by the name of its model."""
+"""Loads the back end for a model's name."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from cooper_rl.settings.asking import BackendSettings
 
 
 def load_generator(name: str, settings: BackendSettings | None = None) -> Generator:
-    """`MODEL@http://host:port/v1` is a server, `vllm:MODEL` vLLM in this process, anything else (a folder, a hub id,
-    a .gguf file) transformers.
+    """The back end for a model's name.
+
+    `MODEL@http://host:port/v1` is a server, and `vllm:MODEL` is vLLM in this process. Any other name (a folder, a hub
+    id or a .gguf file) is loaded with transformers.
 
     Raises:
-        BadInputError: it is none of them, or cannot be loaded.
+        BadInputError: the name has another form, or the model cannot be loaded.
     """
     settings = settings or BackendSettings()
     model, at, url = name.partition("@")

@@ -1,4 +1,4 @@
-"""What every back end can do."""
+"""The interface of all back ends."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ Messages = Sequence[dict[str, str]]
 
 
 def conversation(question: str, system_prompt: str | None = None) -> list[dict[str, str]]:
-    """The messages that ask a question."""
+    """The chat messages that ask a question, with the system prompt first if there is one."""
     system = [{"role": "system", "content": system_prompt}] if system_prompt else []
     return [*system, {"role": "user", "content": question}]
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How completions are drawn; greedily at temperature 0."""
+    """How completions are drawn. Temperature 0 is greedy."""
 
     max_new_tokens: int
     temperature: float = 0.0
@@ -26,25 +26,25 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A completion and why it ended: `stop`, `length`, or, where text is None, what went wrong."""
+    """A completion and why it ended: `stop` or `length`. If the text is None, `finish_reason` says what went wrong."""
 
     text: str | None
     finish_reason: str
 
 
 class Generator(ABC):
-    """Prompts (chat messages) in, completions out."""
+    """Writes completions of prompts, which are lists of chat messages."""
 
-    elsewhere = False  # whether it works outside this process, and so beside it
+    elsewhere = False  # True for a back end outside this process, which can work while this process does
 
     @abstractmethod
     def stream(
         self, prompts: Sequence[Messages], sampling: Sampling, seeds: Sequence[int] | None = None
     ) -> Iterator[tuple[int, Generation]]:
-        """(index, generation) of each prompt, as they are finished.
+        """(index, generation) of each prompt, in the order in which they are finished.
 
         Args:
-            seeds: one for each prompt, for back ends that sample request by request; a batch takes its first.
+            seeds: one for each prompt. A back end that samples in batches uses the first seed of each batch.
         """
 
     def generate_or_none(
@@ -53,7 +53,7 @@ class Generator(ABC):
         sampling: Sampling,
         seed: int = 0,
     ) -> list[str | None]:
-        """One completion a prompt, in order; None where the back end failed."""
+        """One completion for each prompt, in order; None where the back end failed."""
         texts: list[str | None] = [None] * len(prompts)
         seeds = range(seed, seed + len(prompts))
         for index, generation in self.stream(prompts, sampling, seeds):

@@ -15,7 +15,7 @@ from cooper_rl.generation.sample import generate_batch, in_order_of_length, isol
 
 
 class TransformersGenerator(Generator):
-    """A causal language model and its tokenizer; leaves the model's mode and the random state as they were."""
+    """A causal language model and its tokenizer. Generating does not change the model's mode or the random state."""
 
     def __init__(self, model: Any, tokenizer: Any, batch_size: int = 32) -> None:
         self.model = model
@@ -24,10 +24,12 @@ class TransformersGenerator(Generator):
 
     @classmethod
     def from_pretrained(cls, name: str, batch_size: int = 32) -> TransformersGenerator:
-        """A local folder, a hub id or a `.gguf` file (package gguf), in float32 on a CPU and its own type elsewhere.
+        """Loads a local folder, a hub id or a `.gguf` file (which needs the package gguf).
+
+        On a CPU the weights are float32; elsewhere they keep their own type.
 
         Raises:
-            BadInputError: it cannot be loaded, or has no chat template.
+            BadInputError: the model cannot be loaded, or has no chat template.
         """
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -43,7 +45,7 @@ class TransformersGenerator(Generator):
         except (OSError, ValueError, ImportError) as error:
             raise BadInputError(f"{name}: cannot be loaded: {str(error).splitlines()[0]}") from error
         if not tokenizer.chat_template:
-            raise BadInputError(f"{name}: its tokenizer has no chat template; take an instruction-tuned model")
+            raise BadInputError(f"{name}: its tokenizer has no chat template; use an instruction-tuned model")
         if tokenizer.pad_token_id is None:
             tokenizer.pad_token = tokenizer.eos_token
         return cls(model, tokenizer, batch_size)
@@ -54,7 +56,7 @@ class TransformersGenerator(Generator):
         sampling: Sampling,
         seeds: Sequence[int] | None = None,
     ) -> Iterator[tuple[int, Generation]]:
-        """Batches of like length; the shorter prompts first."""
+        """Generates in batches of prompts of similar length, the shortest first."""
         texts = rendered(self.tokenizer, prompts)
         for rows in in_order_of_length(texts, self.batch_size):
             with isolated(self.model, seeds[rows[0]] if seeds else 0):

@@ -10,7 +10,7 @@ from cooper_rl.generation.generator import Generation, Generator, Messages, Samp
 
 
 class VLLMGenerator(Generator):
-    """`vllm.LLM.chat`, a chunk of prompts at a time, so that a kill loses no more than a chunk."""
+    """Calls `vllm.LLM.chat` with one chunk of prompts at a time, so that a kill loses at most one chunk."""
 
     def __init__(self, name: str, chunk_size: int = 256, **settings: Any) -> None:
         try:
@@ -27,7 +27,7 @@ class VLLMGenerator(Generator):
         sampling: Sampling,
         seeds: Sequence[int] | None = None,
     ) -> Iterator[tuple[int, Generation]]:
-        """In order, chunk by chunk."""
+        """Generates chunk by chunk, in the order of the prompts."""
         for start in range(0, len(prompts), self.chunk_size):
             rows = range(start, min(start + self.chunk_size, len(prompts)))
             settings = [

@@ -1,4 +1,4 @@
-"""Any OpenAI-compatible server (vLLM, llama.cpp, Ollama, a vendor), asked many prompts at a time."""
+"""Any OpenAI-compatible server (vLLM, llama.cpp, Ollama, a vendor), which gets many prompts at a time."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from cooper_rl.errors import BackendError
 from cooper_rl.generation.generator import Generation, Generator, Messages, Sampling
 
 MAX_ANSWER_BYTES = 4_000_000
-MAX_WAIT_SECONDS = 60.0  # however long a server asks to be left alone
+MAX_WAIT_SECONDS = 60.0  # the longest wait before a retry, even if the server's retry-after asks for more
 RETRIED = {408, 409, 425, 429, 500, 502, 503, 504}
 
 
 class OpenAIServer(Generator):
     """`POST {base_url}/chat/completions` with a limit on requests in flight, retries and back-off.
 
-    A request as a whole takes `timeout_seconds` at most, all prompts of a call `batch_seconds`, if given; an answer may
-    have `MAX_ANSWER_BYTES`.
+    A request takes at most `timeout_seconds`. All prompts of a call together take at most `batch_seconds`, if that is
+    given. An answer may have at most `MAX_ANSWER_BYTES` bytes.
 
     The key is read from the environment variable `api_key_env` and never logged.
     """
@@ -60,7 +60,7 @@ class OpenAIServer(Generator):
         sampling: Sampling,
         seeds: Sequence[int] | None = None,
     ) -> Iterator[tuple[int, Generation]]:
-        """Answers as they come; a prompt without an answer in spite of the retries has the text None."""
+        """(index, generation) of each prompt, as answers arrive. The text is None if all retries of a prompt failed."""
         settings = {
             "max_tokens": sampling.max_new_tokens,
             "temperature": sampling.temperature,
@@ -74,7 +74,7 @@ class OpenAIServer(Generator):
         loop = asyncio.new_event_loop()
         asking = loop.create_task(self._ask_all(bodies, answers.put))
 
-        def run() -> None:  # a thread of its own, so that a caller inside a running event loop can use it too
+        def run() -> None:  # runs in a thread, so that a caller inside a running event loop can use it too
             with contextlib.suppress(asyncio.CancelledError):
                 loop.run_until_complete(asking)
             loop.close()
@@ -91,7 +91,7 @@ class OpenAIServer(Generator):
         except queue.Empty:
             for index in sorted(missing):
                 yield index, Generation(None, f"no answer within {self.batch_seconds} seconds")
-        finally:  # also where the caller stops early: what is in flight is given up
+        finally:  # cancels the requests in flight, also if the caller stops early
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(asking.cancel)
             thread.join()
@@ -104,16 +104,16 @@ class OpenAIServer(Generator):
                 for index, body in waiting:
                     try:
                         put((index, await self._ask(client, body)))
-                    except Exception as error:  # whatever it is, the caller waits for an answer to this prompt
+                    except Exception as error:  # on any error, since the caller waits for an answer to this prompt
                         put((index, Generation(None, f"{type(error).__name__}: {error}")))
 
             await asyncio.gather(*(worker() for _ in range(min(self.concurrency, len(bodies)))))
 
     async def _ask(self, client: httpx.AsyncClient, body: dict[str, Any]) -> Generation:
-        """One request with its retries.
+        """Sends one request, with retries.
 
         Raises:
-            BackendError: no usable answer after the last try.
+            BackendError: there is no usable answer after the last try.
         """
         problem, wait_seconds = "", 0.0
         for attempt in range(self.retries + 1):
@@ -140,10 +140,10 @@ class OpenAIServer(Generator):
         raise BackendError(f"{self.base_url}: {problem} after {self.retries + 1} tries")
 
     async def _post(self, client: httpx.AsyncClient, body: dict[str, Any]) -> httpx.Response:
-        """The response with its content read.
+        """Sends one request and reads the whole response.
 
         Raises:
-            BackendError: the answer is too long to be one.
+            BackendError: the answer is longer than `MAX_ANSWER_BYTES`.
         """
         async with client.stream("POST", f"{self.base_url}/chat/completions", json=body) as response:
             content = bytearray()

@@ -1,1 +1,1 @@
-"""Reads a run's files and shows them; imports nothing that trains."""
+"""Reads a run's files and shows them. It imports nothing that trains."""

@@ -1,4 +1,4 @@
-"""Line figures as inline SVG: no script, so that the report needs no network and runs nothing."""
+"""Line figures as inline SVG without scripts, so that the report needs no network."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Line = Sequence[tuple[int, float, float, float]]  # step, mean, least, greatest
 
 
 def colours_of(names: Sequence[str]) -> dict[str, str]:
-    """The arms' own colours; other names get those of the palette in their order."""
+    """The arms' fixed colours. Other names get the colours of the palette in order."""
     return {name: COLOURS.get(name, PALETTE[i % len(PALETTE)]) for i, name in enumerate(names)}
 
 
@@ -33,7 +33,7 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
 
 
 def smooth(line: Line, most: int = 40) -> Line:
-    """Means over blocks of neighbouring steps where a line has more than `most` points."""
+    """The line itself; if it has more than `most` points, means over blocks of neighbouring steps."""
     size = -(-len(line) // most)
     blocks = [line[start : start + size] for start in range(0, len(line), size or 1)]
 
@@ -45,11 +45,11 @@ def smooth(line: Line, most: int = 40) -> Line:
 
 @dataclass(frozen=True)
 class Axes:
-    """Where values lie in the SVG, and the grid behind them.
+    """The mapping from values to places in the SVG, and the grid behind them.
 
     Args:
         right: the value at the right edge; the left edge is 0.
-        ys: the horizontal grid lines, from the lower edge to the upper.
+        ys: the values of the horizontal grid lines, from the lower edge to the upper.
     """
 
     right: float
@@ -64,11 +64,11 @@ class Axes:
         return HEIGHT - BOTTOM - (value - self.ys[0]) / (self.ys[-1] - self.ys[0]) * (HEIGHT - TOP - BOTTOM)
 
     def places(self, points: Iterable[tuple[float, float]]) -> str:
-        """Points as SVG writes them."""
+        """Points in SVG's syntax."""
         return " ".join(f"{self.x(across):.1f},{self.y(up):.1f}" for across, up in points)
 
     def grid(self, xs: Sequence[float], label: str) -> Iterator[str]:
-        """Lines and numbers; `label` stands below the right end."""
+        """Grid lines and their numbers, with `label` below the right end."""
         for value in self.ys:
             ends = f'x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{self.y(value):.1f}" y2="{self.y(value):.1f}"'
             yield f'<line class="gridline" {ends}/>'
@@ -86,10 +86,13 @@ def figure(
     marks: Sequence[tuple[int, str]] = (),
     colours: Mapping[str, str] | None = None,
 ) -> str:
-    """An SVG with a line and a band for each name; a note where nothing was measured. A share's axis is 0 to 1.
+    """An SVG with a line and a band for each name; a note if nothing was measured.
 
     Args:
+        lines: the points of each name.
+        share: True draws the axis from 0 to 1.
         marks: (step, name) of dashed vertical lines.
+        colours: the colour of each name; by default as `colours_of` gives them.
     """
     colours = colours or colours_of(list(lines))
     drawn = {name: smooth(line) for name, line in lines.items() if line}
@@ -115,7 +118,7 @@ def figure(
 
 
 def trajectories(paths: Sequence[tuple[str, Sequence[tuple[float, float]]]], across: str, up: str) -> str:
-    """An SVG of paths in the unit square, (arm, points) each, a circle at each first point."""
+    """An SVG of paths in the unit square, each with a circle at its first point. A path is (arm, points)."""
     colours = colours_of(list(dict.fromkeys(name for name, _ in paths)))
     if not any(points for _, points in paths):
         return NOT_MEASURED

@@ -1,4 +1,4 @@
-"""`cooper monitor`: a running job's files as a live page on loopback. Nothing is written, nothing of a model runs."""
+"""`cooper monitor`: shows a run's files as a live page on loopback. It only reads, and runs no text of a model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cooper_rl.report.page import CELLS, CURVES, STYLE, cell_of, curve, escape, 
 from cooper_rl.report.runs import Run, read_run
 
 SCRIPT = Path(__file__).with_name("live.js").read_text()
-SHOWN = 20  # rollouts at a time
+SHOWN = 20  # rollouts on a page
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'"
 METRICS = (
     "reward",
@@ -35,7 +35,8 @@ class Monitor(ThreadingHTTPServer):
     """Serves one run folder on 127.0.0.1.
 
     Raises:
-        MissingFileError, BadInputError: no such folder, or no run in it.
+        MissingFileError: there is no such folder.
+        BadInputError: the folder holds no run.
     """
 
     daemon_threads = True
@@ -47,17 +48,17 @@ class Monitor(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Where the page is."""
+        """The address of the page."""
         return f"http://127.0.0.1:{self.server_address[1]}/"
 
 
 class Handler(BaseHTTPRequestHandler):
-    """GET of the page, its script and its two parts."""
+    """Answers GET requests for the page, its script and its two parts."""
 
     server: Monitor
 
     def do_GET(self) -> None:
-        """Answers one of four paths; only requests that name this host, so that no other site can reach it."""
+        """Answers one of four paths, but only requests that name this host, so that no other site can read the page."""
         address = urlsplit(self.path)
         query = {key: values[0] for key, values in parse_qs(address.query).items()}
         if self.headers.get("Host", "").partition(":")[0] not in ("127.0.0.1", "localhost"):
@@ -74,7 +75,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_error(HTTPStatus.NOT_FOUND)
 
     def answer(self, text: str, kind: str) -> None:
-        """One answer with the page's security policy."""
+        """Sends one answer with the page's security policy."""
         data = text.encode("utf-8", "replace")
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
@@ -86,11 +87,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, *_: object) -> None:
-        """No line for each request."""
+        """Logs nothing, instead of a line for each request."""
 
 
 def page(folder: Path) -> str:
-    """The frame; its parts are asked for by the script."""
+    """The frame of the page. Its script loads the other parts."""
     name = escape(folder.resolve().name)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Cooper: {name}</title>'
@@ -101,7 +102,7 @@ def page(folder: Path) -> str:
 
 
 def overview(run: Run) -> str:
-    """State, alarm, last metrics and curves."""
+    """The run's state, alarm, last metrics and curves."""
     last = run.metrics[-1] if run.metrics else {}
     total = int(run.config.get("max_steps", -1))
     state = "finished" if (run.path / "finished.json").is_file() else "running or stopped"
@@ -120,7 +121,7 @@ def overview(run: Run) -> str:
 
 
 def rollouts(run: Run, query: Mapping[str, str]) -> str:
-    """One step's rollouts or pairs, `SHOWN` at a time, with the means to choose others."""
+    """One step's rollouts or pairs, `SHOWN` at a time, with controls to choose others."""
     kind = query.get("kind") if query.get("kind") in ("rollouts", "pairs", "rolled_back") else "rollouts"
     files = {int(path.stem.split("_")[1]): path for path in run.steps_of(str(kind))}
     asked = int(query["step"]) if query.get("step", "").isdigit() else -1
@@ -145,7 +146,7 @@ def rollouts(run: Run, query: Mapping[str, str]) -> str:
 
 
 def select(name: str, options: Mapping[str, str], chosen: str) -> str:
-    """A choice among options."""
+    """A menu of options."""
     items = "".join(
         f'<option value="{escape(value)}"{" selected" if value == chosen else ""}>{escape(title)}</option>'
         for value, title in options.items()

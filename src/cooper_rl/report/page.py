@@ -1,4 +1,4 @@
-"""What the report and the live page share: style, escaping, tables, figures, rollouts and pairs as HTML."""
+"""HTML that the report and the live page share: style, escaping, tables, figures, rollouts and pairs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CURVES = (
     ("kl", "KL to the base policy", "per token"),
     ("completions/mean_length", "Completion length", "tokens"),
 )
-CELLS = {  # what the reward model and the rule make of a completion
+CELLS = {  # the combinations of the reward model's and the rule's judgement of a completion
     "fooled": f"score above {THRESHOLD:g}, rule wrong",
     "missed": f"score below {THRESHOLD:g}, rule right",
     "right": "both right",
@@ -36,17 +36,17 @@ STYLE = Path(__file__).with_name("style.css").read_text() + "".join(
 
 
 def escape(text: object) -> str:
-    """Text for HTML; whatever a model wrote stays text."""
+    """Text escaped for HTML, so that what a model wrote stays text."""
     return html.escape(str(text), quote=True)
 
 
 def rank(arm: str) -> int:
-    """The arms' usual order."""
+    """An arm's place in the usual order."""
     return ARM_ORDER.index(arm) if arm in ARM_ORDER else len(ARM_ORDER)
 
 
 def html_table(rows: Sequence[Sequence[str]]) -> str:
-    """A table with its first row as the header."""
+    """An HTML table. The first row is the header."""
     header = "".join(f"<th>{escape(cell)}</th>" for cell in rows[0])
     lines = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows[1:])
     return f'<div class="scroll"><table><thead><tr>{header}</tr></thead><tbody>{lines}</tbody></table></div>'
@@ -60,7 +60,7 @@ def legend(names: Sequence[str], colours: Mapping[str, str] | None = None) -> st
 
 
 def curve(runs: Sequence[Run], arms: Sequence[str], key: str, title: str, note: str) -> str:
-    """One figure: a line an arm, the mean over its seeds with their range behind it; a dashed line at each alarm."""
+    """One figure with a line for each arm, the mean over its seeds with their range, and a dashed line at each alarm."""
     lines = {arm: band([run.series(key) for run in runs if run.arm == arm]) for arm in arms}
     marks = [(run.alarm_step, run.arm) for run in runs if run.alarm_step is not None]
     drawn = figure(lines, share="reward" in key or "accuracy" in key or "rate" in key, marks=marks)
@@ -73,7 +73,7 @@ def plot(title: str, note: str, drawn: str) -> str:
 
 
 def band(series: Sequence[Sequence[tuple[int, float]]]) -> list[tuple[int, float, float, float]]:
-    """(step, mean, least, greatest) over runs, at steps that all of them have."""
+    """(step, mean, least, greatest) over runs, at the steps that all runs have."""
     by_step: dict[int, list[float]] = {}
     for each in series:
         for step, value in each:
@@ -83,7 +83,7 @@ def band(series: Sequence[Sequence[tuple[int, float]]]) -> list[tuple[int, float
 
 
 def cell_of(record: Mapping[str, Any]) -> str:
-    """Which of `CELLS` a rollout is in; without a score there is only what the rule says."""
+    """The cell of `CELLS` that a rollout belongs to. Without a score, only the rule's verdict decides."""
     judged, score = verification_of(record), record.get("score")
     if judged.verdict is Verdict.CORRECT:
         return "missed" if score is not None and score <= THRESHOLD else "right"
@@ -93,7 +93,7 @@ def cell_of(record: Mapping[str, Any]) -> str:
 
 
 def verification_of(record: Mapping[str, Any]) -> Verification:
-    """The rule's verdict in a line of `rollouts/`; ERROR for one that this version does not write."""
+    """The rule's verdict in a line of `rollouts/`; ERROR for a verdict that this version does not know."""
     try:
         return Verification(Verdict(str(record.get("verdict"))), Reason(record.get("reason", Reason.MISMATCH)))
     except ValueError:
@@ -101,19 +101,19 @@ def verification_of(record: Mapping[str, Any]) -> Verification:
 
 
 def rollout(record: Mapping[str, Any]) -> str:
-    """One rollout with its judgements."""
+    """One rollout with its judgements, as HTML."""
     score, verdict = record.get("score"), escape(record.get("verdict", "?"))
-    figures = f"score {score:.3f}, " if isinstance(score, float) else ""
-    figures += f"reward {record.get('reward') or 0:.3f}"
+    judged = f"score {score:.3f}, " if isinstance(score, float) else ""
+    judged += f"reward {record.get('reward') or 0:.3f}"
     return (
         f'<div class="rollout cell-{cell_of(record)}"><div>{escape(record.get("question", ""))}</div>'
         f"<pre>{escape(record.get('completion', ''))}</pre>"
-        f'<div class="muted">{origin_of(record)} · <span class="{verdict}">{verdict}</span> · {figures}</div></div>'
+        f'<div class="muted">{origin_of(record)} · <span class="{verdict}">{verdict}</span> · {judged}</div></div>'
     )
 
 
 def pair(record: Mapping[str, Any]) -> str:
-    """One pair of stage 2."""
+    """One pair of stage 2, as HTML."""
     right, wrong = (escape(record.get(f"{side}_source", "?")) for side in ("positive", "negative"))
     return (
         f'<div class="rollout"><div>{escape(record.get("question", ""))}</div>'
@@ -123,12 +123,12 @@ def pair(record: Mapping[str, Any]) -> str:
 
 
 def origin_of(record: Mapping[str, Any]) -> str:
-    """The step and the reference answer."""
+    """The step and the reference answer of a record."""
     return f"step {escape(record.get('step', '?'))} · reference {escape(record.get('reference_answer', ''))}"
 
 
 def browser(name: str, records: Sequence[Mapping[str, Any]]) -> str:
-    """Rollouts with a choice of cells; shown and hidden by style alone, so that no script runs."""
+    """Rollouts with a choice of cells. Style sheets alone show and hide them, so that no script runs."""
     counts = {cell: sum(cell_of(r) == cell for r in records) for cell in CELLS}
     options = [("all", f"all ({len(records)})", " checked")]
     options += [(cell, f"{title} ({counts[cell]})", "") for cell, title in CELLS.items() if counts[cell]]

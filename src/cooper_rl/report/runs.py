@@ -1,4 +1,4 @@
-"""A run folder's files as data; a half-written last line is no error."""
+"""Reads the files of a run folder. A half-written last line is not an error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cooper_rl.jsonl import whole_records
 
 @dataclass(frozen=True)
 class Run:
-    """What a run folder says."""
+    """The content of a run folder."""
 
     path: Path
     config: dict[str, Any]
@@ -25,7 +25,7 @@ class Run:
 
     @property
     def arm(self) -> str:
-        """What it is compared by: its variant, where the recipe has some, or its arm."""
+        """The name under which runs are compared: the variant, if the recipe has variants, else the arm."""
         return str(self.config.get("variant") or self.config.get("arm", "?"))
 
     @property
@@ -38,7 +38,7 @@ class Run:
         return int(self.config.get("seed", 0))
 
     def series(self, key: str) -> list[tuple[int, float]]:
-        """(step, value) of a metric where it was measured."""
+        """(step, value) of a metric, at the steps where it was measured."""
         return [(int(row["step"]), float(row[key])) for row in self.metrics if row.get(key) is not None]
 
     @property
@@ -55,7 +55,8 @@ def read_run(path: Path) -> Run:
     """A run from its folder.
 
     Raises:
-        MissingFileError, BadInputError: no such folder, or no run in it.
+        MissingFileError: there is no such folder.
+        BadInputError: the folder holds no run.
     """
     if not path.is_dir():
         raise MissingFileError(f"{path}: no such run folder")
@@ -68,10 +69,11 @@ def read_run(path: Path) -> Run:
 
 
 def find_runs(paths: Sequence[Path]) -> list[Path]:
-    """Run folders among the given ones, or just below them.
+    """The run folders among the given folders and directly below them.
 
     Raises:
-        MissingFileError, BadInputError: a folder is missing or has no run.
+        MissingFileError: a folder does not exist.
+        BadInputError: a folder holds no run.
     """
     found: list[Path] = []
     for path in paths:

@@ -1,4 +1,4 @@
-"""summary.json: where each run's reward and accuracies began and ended."""
+"""summary.json: each run's reward and accuracies at its start and its end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cooper_rl.report.runs import Run
 
 
 def ends(values: Sequence[float]) -> dict[str, float | None]:
-    """Means over the first and last tenth of a run's steps."""
+    """The means over the first and the last tenth of a run's steps."""
     if not values:
         return {"start": None, "end": None}
     tenth = max(1, len(values) // 10)
@@ -18,7 +18,7 @@ def ends(values: Sequence[float]) -> dict[str, float | None]:
 
 
 def summarize_run(run: Run) -> dict[str, Any]:
-    """One run's entry; per-step metrics by tenths, held-out ones by their first and last measurement."""
+    """One run's entry. Start and end are the first and last tenth of the steps, or the first and last measurement."""
 
     def values(key: str) -> list[float]:
         return [value for _, value in run.series(key)]
@@ -38,7 +38,7 @@ def summarize_run(run: Run) -> dict[str, Any]:
 
 
 def summarize(runs: Sequence[Run]) -> dict[str, Any]:
-    """The whole comparison; the base policy's accuracy is the mean of the measurements before training."""
+    """The whole comparison. The base policy's accuracy is the mean of the measurements before training."""
     before = [value for run in runs for step, value in run.series("eval/true_accuracy") if step == 0]
     arms: dict[str, list[dict[str, Any]]] = {}
     for run in runs:
@@ -47,7 +47,7 @@ def summarize(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def mean_of(entries: Sequence[dict[str, Any]], *keys: str) -> float | None:
-    """The mean of a nested metric over an arm's seeds, where it is known."""
+    """The mean of a nested metric over those of an arm's seeds that have it; None if none has."""
     found = []
     for entry in entries:
         value: Any = entry
@@ -71,14 +71,14 @@ COLUMNS: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 
 def table(summary: dict[str, Any]) -> list[list[str]]:
-    """Header and rows, an arm each, means over seeds."""
+    """The header and one row per arm, with means over seeds."""
     rows = [["arm", "seeds", *(title for title, _ in COLUMNS)]]
     rows += [[arm, str(len(entries)), *figures(entries)] for arm, entries in summary["arms"].items()]
     return rows
 
 
 def run_table(summary: dict[str, Any]) -> list[list[str]]:
-    """Header and rows, a run each."""
+    """The header and one row per run."""
     rows = [["arm", "seed", *(title for title, _ in COLUMNS)]]
     for arm, entries in summary["arms"].items():
         rows += [[arm, str(entry["seed"]), *figures([entry])] for entry in entries]
@@ -92,7 +92,7 @@ def figures(entries: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def sentence(summary: dict[str, Any]) -> str:
-    """What happened, in words."""
+    """The comparison in one sentence: each arm's reward and true accuracy, from start to end."""
     base = summary["base"]["true_accuracy"]
     parts = []
     for arm, entries in summary["arms"].items():

@@ -1,4 +1,4 @@
-"""One self-contained HTML file about runs: no network, no script, model text escaped, readable in light and dark."""
+"""Writes one self-contained HTML file about runs: no network, no script, escaped model text, light and dark colours."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ from cooper_rl.report.page import (
 from cooper_rl.report.runs import Run, read_run
 from cooper_rl.report.summary import run_table, sentence, summarize, table
 
-SHOWN_ROLLOUTS = 40  # of each of three steps
+SHOWN_ROLLOUTS = 40  # rollouts shown of each of three steps
 SHOWN_PAIRS = 12
-NEAR_STEPS = 3  # over which the reward beside a held-out measurement is averaged
+NEAR_STEPS = 3  # the reward at a held-out measurement is averaged over this many steps
 CELL_COLOURS = dict(zip(CELLS, ("#d9572b", "#8a5fbf", "#1f8a70", "#6b7f99", "#b9a03a"), strict=True))
 BINS = ((0.0, 0.1), (0.1, 0.3), (0.3, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, 1.01))
 
 
 def write_report(folders: Sequence[Path], out: Path) -> Path:
-    """Writes the report of these run folders to `out` and returns it.
+    """Writes the report of these run folders to `out` and returns that path.
 
     Raises:
-        MissingFileError, BadInputError: a folder is missing or is no run.
+        MissingFileError: a folder does not exist.
+        BadInputError: a folder holds no run.
     """
     runs = sorted((read_run(folder) for folder in folders), key=lambda r: (rank(r.arm), r.seed))
     arms = list(dict.fromkeys(run.arm for run in runs))
@@ -92,7 +93,7 @@ def alarms(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def reward_against_truth(runs: Sequence[Run], arms: Sequence[str]) -> str:
-    """Mean reward against held-out accuracy, a path a run: hacking goes up and to the left."""
+    """A figure of mean reward against held-out accuracy, with one path per run. Hacking moves up and to the left."""
     paths = []
     for run in runs:
         reward = dict(run.series("reward"))
@@ -108,7 +109,7 @@ def reward_against_truth(runs: Sequence[Run], arms: Sequence[str]) -> str:
 
 
 def cells_over_time(run: Run) -> str:
-    """The shares of the cells over the steps."""
+    """A figure of the shares of `CELLS` over the steps."""
     lines: dict[str, list[tuple[int, float, float, float]]] = {cell: [] for cell in CELLS}
     for path in run.steps_of("rollouts"):
         records = whole_records(path)
@@ -120,7 +121,7 @@ def cells_over_time(run: Run) -> str:
 
 
 def calibration(run: Run) -> str:
-    """Share CORRECT of what the rule can judge, by score, in the first and the last tenth of the steps."""
+    """A table by score: the share CORRECT of rollouts that the rule can judge, in the first and last tenth of steps."""
     files = run.steps_of("rollouts")
     tenth = max(1, len(files) // 10)
     rows = [["score", *(f"{low:g} to {min(1, high):g}" for low, high in BINS)]]
@@ -156,7 +157,7 @@ def rollout_reader(run: Run) -> str:
 
 
 def pair_reader(run: Run) -> str:
-    """Pairs of the first and the last step that has any, and of the last update that was rolled back."""
+    """Pairs of the first and the last step that has pairs, and of the last update that was rolled back."""
     parts = [f"<h3>{escape(run.arm)}, seed {run.seed}</h3>"]
     for kind, word in (("pairs", "step"), ("rolled_back", "rolled back at step")):
         files = [path for path in run.steps_of(kind) if path.stat().st_size]
@@ -183,6 +184,6 @@ def differences(runs: Sequence[Run]) -> str:
 
 
 def origin(run: Run) -> str:
-    """Where a run comes from."""
+    """A run's settings and environment, folded away."""
     text = json.dumps({"config": run.config, "environment": run.environment}, indent=2, ensure_ascii=False)
     return f"<details><summary>{escape(run.arm)}: {escape(run.path.name)}</summary><pre>{escape(text)}</pre></details>"
