@@ -125,7 +125,7 @@ FILES = {
     "run/config.yaml": "model_name_or_path: another\narm: cooper\n",
 }
 BAD_FILES = {
-    "wrong field": (["--dataset_name", "wrong.jsonl"], "wrong.jsonl:1: none of the fields question"),
+    "wrong field": (["--dataset_name", "wrong.jsonl"], "wrong.jsonl:1: the record needs one of question"),
     "empty data set": (["--dataset_name", "empty.jsonl"], "empty.jsonl: the file is empty"),
     "pickle": (["--reward_model_name_or_path", "./pickled"], "pytorch_model.bin is pickled and is not loaded"),
     "another model's checkpoint": (

@@ -36,8 +36,8 @@ def test_a_size_is_a_seeded_draw(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"question": "1?", "answer": "1"}\n{"question": "2?"}\n', "a.jsonl:2: none of the fields reference_answer"),
-        ('{"answer": "1"}\n', "a.jsonl:1: none of the fields question"),
+        ('{"question": "1?", "answer": "1"}\n{"question": "2?"}\n', "a.jsonl:2: the record needs one of reference_answer"),
+        ('{"answer": "1"}\n', "a.jsonl:1: the record needs one of question"),
         ('{"question": "1?", "answer": {}}\n', "a.jsonl:1: question must be text"),
         ("{\n", "a.jsonl:1: not JSON"),
         ("[1]\n", "a.jsonl:1: not an object"),
@@ -107,7 +107,7 @@ def test_a_hub_that_is_not_there_is_one_line(monkeypatch):
 
     monkeypatch.delenv("COOPER_DATA_DIR", raising=False)
     monkeypatch.setattr(datasets, "load_dataset", unreachable)
-    with pytest.raises(BackendError, match=r"MATH-benchmark: not read from the hub \(no route\); set COOPER_DATA_DIR"):
+    with pytest.raises(BackendError, match=r"MATH-benchmark: the hub cannot be read \(no route\); set COOPER_DATA_DIR"):
         load_problems("math")
 
 

@@ -89,7 +89,7 @@ def unsplit(self, split, size, seed):
         (broken(problems=lambda self, split, size, seed: [Problem("1?", "1")]), "no id"),
         (broken(problems=unsplit), "the same question"),
         (broken(is_true=lambda self, problem, completion: True), "true of"),
-        (broken(is_true=lambda self, problem, completion: False), "not true of"),
+        (broken(is_true=lambda self, problem, completion: False), "is_true rejects"),
         (broken(verifier="choice"), "choice says"),
         (broken(check=lambda self, split: None), "not refused"),
     ],

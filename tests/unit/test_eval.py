@@ -136,7 +136,7 @@ def test_two_models_are_compared_problem_by_problem(serve, problems, tmp_path):
     fewer = settings(problems, serve(adder(0.9)), tmp_path / "fewer", size=10, against=str(tmp_path / "weak"))
     with pytest.raises(BadInputError, match="evaluated on other problems"):
         evaluate_model(fewer)
-    with pytest.raises(MissingFileError, match="no evaluation in it"):
+    with pytest.raises(MissingFileError, match="not the output of an evaluation"):
         evaluate_model(settings(problems, serve(adder(1)), tmp_path / "x", against=str(tmp_path / "nowhere")))
 
 

@@ -60,7 +60,7 @@ def legend(names: Sequence[str], colours: Mapping[str, str] | None = None) -> st
 
 
 def curve(runs: Sequence[Run], arms: Sequence[str], key: str, title: str, note: str) -> str:
-    """One figure with a line for each arm, the mean over its seeds with their range, and a dashed line at each alarm."""
+    """One figure with a line per arm: the mean over its seeds, with their range, and a dashed line at each alarm."""
     lines = {arm: band([run.series(key) for run in runs if run.arm == arm]) for arm in arms}
     marks = [(run.alarm_step, run.arm) for run in runs if run.alarm_step is not None]
     drawn = figure(lines, share="reward" in key or "accuracy" in key or "rate" in key, marks=marks)
