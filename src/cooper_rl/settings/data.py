@@ -49,6 +49,11 @@ class ModelSettings:
         "This VerifyRM is the reward model: a folder, a hub id, or nano or nano-weekdays for a shipped one; every"
         " arm but rule needs one.",
     )
+    reward_model_type: str = setting(
+        "verifyrm",
+        "The reward model is of this type: verifyrm, or your own as module:Class, made by"
+        " Class.from_pretrained(reward_model_name_or_path).",
+    )
     lora_rank: int = setting(
         0, "The policy is trained through low-rank adapters of this rank; 0 trains all its weights.", least=0
     )
