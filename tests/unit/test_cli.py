@@ -97,10 +97,13 @@ BAD = {
     ),
     "contradiction": (
         ["train", "--config", QUICKSTART, "--arm", "cooper", "--reward", "hybrid"],
-        "command line: reward: hybrid contradicts arm cooper, which is reward score and cotrain true",
+        "command line: reward: hybrid contradicts arm cooper, which means reward score and cotrain true",
     ),
-    "no such engine": (["train", "--config", QUICKSTART, "--engine", "jax"], "--engine jax: choose trl or plain"),
-    "engine to come": (["compare", "--config", QUICKSTART, "--engine", "verl"], "--engine verl: not yet"),
+    "no such engine": (
+        ["train", "--config", QUICKSTART, "--engine", "jax"],
+        "--engine jax: no such engine; choose trl or plain",
+    ),
+    "engine to come": (["compare", "--config", QUICKSTART, "--engine", "verl"], "--engine verl: not implemented yet"),
     "unknown verifier": (["verify", "--verifier", "maths"], "no verifier named 'maths'"),
 }
 
@@ -125,7 +128,10 @@ BAD_FILES = {
     "wrong field": (["--dataset_name", "wrong.jsonl"], "wrong.jsonl:1: none of the fields question"),
     "empty data set": (["--dataset_name", "empty.jsonl"], "empty.jsonl: the file is empty"),
     "pickle": (["--reward_model_name_or_path", "./pickled"], "pytorch_model.bin is pickled and is not loaded"),
-    "another model's checkpoint": (["--resume", "--output_dir", "run"], "its checkpoint is of model_name_or_path"),
+    "another model's checkpoint": (
+        ["--resume", "--output_dir", "run"],
+        "its checkpoint was made with model_name_or_path",
+    ),
     "a run is there": (["--output_dir", "run"], "run: already holds a run; continue it with --resume"),
 }
 
@@ -181,4 +187,4 @@ def test_a_run_folder_is_not_written_over(tmp_path):
     assert done.returncode == 2 and "already holds a run" in done.stderr
     for changed in (["--arm", "static"], ["--cotrain", "false"], ["--reward", "hybrid"]):
         done, _ = cooper("train", "--config", QUICKSTART, "--output_dir", str(tmp_path), "--resume", *changed)
-        assert done.returncode == 2 and "its checkpoint is of arm = 'cooper'" in done.stderr
+        assert done.returncode == 2 and "its checkpoint was made with arm = 'cooper'" in done.stderr

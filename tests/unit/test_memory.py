@@ -23,7 +23,7 @@ def test_the_shape_of_the_shipped_policy():
     weights = (EMBEDDED["nano-weekdays"]["policy"] / "model.safetensors").stat().st_size / 4
     assert shape.parameters == pytest.approx(weights, rel=0.01)  # float32, tied embeddings counted once
     assert isinstance(shape, Shape)
-    with pytest.raises(BadInputError, match="no model configuration"):
+    with pytest.raises(BadInputError, match="the model configuration cannot be read"):
         shape_of("/nowhere/at/all")
 
 

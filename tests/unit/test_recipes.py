@@ -132,7 +132,10 @@ def test_overrides():
     ("settings", "message"),
     [
         ({"arm": "both"}, "arm: 'both' is not one of rule, static, cooper, hybrid"),
-        ({"arm": "static", "cotrain": True}, "cotrain: true contradicts arm static, which is reward score and cotrain"),
+        (
+            {"arm": "static", "cotrain": True},
+            "cotrain: true contradicts arm static, which means reward score and cotrain",
+        ),
         ({"num_generations": 1}, "at least 2"),
         ({"per_device_train_batch_size": 12}, "not a multiple"),
         ({"negative_sources": {"mined": 0}}, "at least one source a positive weight"),

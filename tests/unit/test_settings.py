@@ -114,7 +114,7 @@ def test_a_layer_above_replaces_an_arm_or_half_of_its_pair(tmp_path):
     recipe.write_text("reward: hybrid\ncotrain: true\nvariants: {a: {arm: static}}\n")
     assert load_recipe(recipe, ["--variant", "a"]) == {"arm": "static", "variant": "a"}
     contradiction = (
-        "reward: hybrid contradicts arm cooper, which is reward score and cotrain true; leave one of them out"
+        "reward: hybrid contradicts arm cooper, which means reward score and cotrain true; leave one of them out"
     )
     with pytest.raises(BadInputError) as error:
         load_recipe(recipe, ["--arm", "cooper", "--reward", "hybrid"])
@@ -130,7 +130,7 @@ def test_a_reward_of_ones_own_has_no_arm_and_is_resumed_as_itself(tmp_path):
     assert (settings.arm, settings.reward, settings.cotrain) == (None, "mine:Reward", False)
     (tmp_path / "config.yaml").write_text("arm: null\nreward: mine:Reward\ncotrain: false\n")
     check_output_dir(settings, resume=True)
-    with pytest.raises(BadInputError, match="its checkpoint is of reward = 'mine:Reward', not 'mine:Other'"):
+    with pytest.raises(BadInputError, match="its checkpoint was made with reward = 'mine:Reward', not 'mine:Other'"):
         check_output_dir(TrainSettings.from_recipe({**own, "reward": "mine:Other"}), resume=True)
     again = load_recipe(tmp_path / "config.yaml", ["--reward", "mine:Other"])
     assert again == {"arm": None, "reward": "mine:Other", "cotrain": False}

@@ -1,4 +1,4 @@
-"""`cooper compare`: the arms on the same problems, each run a process of its own, then a table and a report."""
+"""`cooper compare`: runs the arms on the same problems, each in its own process, then writes a table and a report."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from cooper_rl.report.write import write_report
 
 TRAIN_COMMAND = (sys.executable, "-m", "cooper_rl.cli", "train")
 POLL_SECONDS = 0.5
-STEP_COST = {"rule": 1, "static": 2, "hybrid": 2, "cooper": 3}  # the order of what a step takes; one without a name: 3
+STEP_COST = {"rule": 1, "static": 2, "hybrid": 2, "cooper": 3}  # relative cost of a step; any other run: 3
 
 
 @dataclass
@@ -71,13 +71,14 @@ def compare(
     as_json: bool = False,
     train_command: Sequence[str] = TRAIN_COMMAND,
 ) -> dict[str, Any]:
-    """Runs what is not finished yet, `jobs` at a time; returns the summary it writes.
+    """Runs what is not finished yet, `jobs` at a time, and returns the summary that it writes.
 
-    A recipe with `variants` is compared by these instead of by arms.
+    A finished run is not run again, and an interrupted one is resumed. A run that fails does not stop the others. The
+    longest runs start first, one a core, so that the short ones keep the cores busy at the end.
 
-    The longest runs start first, one a core, so that the short ones fill up the cores at the end.
-
-    A finished run is used again, one that was cut off goes on. A failed one leaves the others alone.
+    Args:
+        variants: the recipe's variants. Where there are some, these are compared instead of the arms.
+        jobs: runs at a time; None runs as many as the cores allow.
 
     Raises:
         CooperError: a run failed; its log's last lines are in the message.
@@ -162,7 +163,7 @@ def _start(job: Job, config: Path, overrides: Mapping[str, object], train_comman
 
 
 def _show(job: Job, progress: Progress | None, console: Console) -> None:
-    """The bar's new state, or a line for each tenth of the way where there is no terminal."""
+    """Updates the progress bar; without a terminal, prints a line after each tenth of the run."""
     rows = whole_records(job.folder / "metrics.jsonl")
     config = job.folder / "config.yaml"
     if not rows or not config.is_file():

@@ -1,6 +1,6 @@
 """The `cooper` command and the table of its commands.
 
-It is quick to answer, since each command imports what it needs only when it runs.
+Each command imports what it needs only when it runs, so that `--help` answers quickly.
 """
 
 from __future__ import annotations

@@ -40,14 +40,14 @@ def eval_rm(
     ],
     model: Annotated[str | None, typer.Option(help="A VerifyRM: folder, hub id or nano.")] = None,
     verifier: Annotated[str, typer.Option(help="The rule to compare with.")] = "math",
-    judge: Annotated[str | None, typer.Option(help="An LLM to compare with, as in collect.")] = None,
-    size: Annotated[int | None, typer.Option(min=1, help="Records of each file, drawn at random.")] = None,
-    seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 0,
-    probes: Annotated[bool, typer.Option(help="Also the probes of known hacks.")] = True,
+    judge: Annotated[str | None, typer.Option(help="A language model to compare with, named as in collect.")] = None,
+    size: Annotated[int | None, typer.Option(min=1, help="Draw this many records of each file.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed with which --size records are drawn.")] = 0,
+    probes: Annotated[bool, typer.Option(help="Also measure on probes of known hacks.")] = True,
     bf16: Bf16 = False,
     json_: Json = False,
 ) -> None:
-    """Measure a VerifyRM on labelled triples and on probes, beside the rule and the always-wrong guess.
+    """Measure a VerifyRM on labelled triples and on probes, and compare it with the rule and with always saying wrong.
 
     Example: cooper eval-rm --model nano labelled.jsonl
     """

@@ -17,16 +17,17 @@ from cooper_rl.errors import BadInputError
 def verify(
     file: Annotated[Path | None, typer.Argument(help="JSONL {reference, completion}; stdin by default.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Add the reason and both parsed answers.")] = False,
-    output: Annotated[Path | None, typer.Option(help="Where to write; stdout by default.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where --output ends.")] = False,
+    output: Annotated[Path | None, typer.Option(help="File to write; stdout by default.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue where --output ends.")] = False,
     verifier: Annotated[
         str,
         typer.Option(
-            help="math, math_verify, exact, choice, gsm8k_strict, gsm8k_flexible, reasoning_gym:TASK, module:function."
+            help="math, math_verify, exact, choice, gsm8k_strict, gsm8k_flexible, reasoning_gym:TASK or"
+            " module:function."
         ),
     ] = "math",
     workers: Annotated[int, typer.Option(help="Worker processes.")] = 2,
-    deadline_seconds: Annotated[float, typer.Option(help="Hard limit for one record.")] = 5.0,
+    deadline_seconds: Annotated[float, typer.Option(help="Seconds after which a record's verdict is TIMEOUT.")] = 5.0,
 ) -> None:
     """Judge completions against reference answers by rule: the same records with a verdict.
 
@@ -37,7 +38,7 @@ def verify(
     from cooper_rl.verifiers.stream import finished, verify_stream
 
     if output and output.exists() and not resume:
-        raise BadInputError(f"{output}: it is there already; --resume goes on with it")
+        raise BadInputError(f"{output}: already exists; continue it with --resume or give another --output")
     before = finished(output) if output and output.exists() else Counter[str]()
     with (
         opened(file) as (lines, name),
@@ -53,7 +54,9 @@ def verify(
 
 def score(
     model: Annotated[str, typer.Option(help="A VerifyRM: folder, hub id or nano.")],
-    file: Annotated[Path | None, typer.Argument(help="JSONL {question, reference, completion}; stdin.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(help="JSONL {question, reference, completion}; stdin by default.")
+    ] = None,
     bf16: Bf16 = False,
 ) -> None:
     """Score completions with a VerifyRM: the same records with a score from 0 to 1.

@@ -1,4 +1,4 @@
-"""What several commands have in common: options, the help of a recipe's settings, and input files."""
+"""What several commands share: options, the help of a recipe's settings, and input files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cooper_rl.errors import MissingFileError
 
 WITH_OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 Config = Annotated[Path | None, typer.Option("--config", help="Recipe (YAML). Any setting can follow as --key value.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Continue an output that is there.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue an output that was interrupted.")]
 Bf16 = Annotated[bool, typer.Option("--bf16", help="Forward passes of the model in bfloat16; weights stay float32.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
@@ -36,7 +36,7 @@ class RecipeCommand(TyperCommand):
 
 @contextmanager
 def opened(file: Path | None) -> Iterator[tuple[IO[str], str]]:
-    """A file's lines or stdin's, with the name to complain by."""
+    """The lines of a file or of stdin, with the name that error messages use."""
     if file is None:
         yield sys.stdin, "<stdin>"
         return

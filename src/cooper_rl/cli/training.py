@@ -11,7 +11,7 @@ from cooper_rl.cli.options import Config, Json
 from cooper_rl.errors import BadInputError
 
 ENGINES = {"trl": "cooper_rl.engines.trl.run", "plain": "cooper_rl.engines.plain"}  # each has a `run_training`
-Engine = Annotated[str, typer.Option(help="What trains the policy: trl, or plain (a short loop in torch alone).")]
+Engine = Annotated[str, typer.Option(help="What trains the policy: trl, or plain (a short loop in torch only).")]
 
 
 def train(
@@ -20,7 +20,7 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last complete checkpoint.")] = False,
     engine: Engine = "trl",
 ) -> None:
-    """One run into a run folder.
+    """Train a policy, and its reward model along with it; writes a run folder.
 
     Example: cooper train --config recipes/quickstart.yaml --arm cooper --max_steps 12 --output_dir runs/try
     """
@@ -39,12 +39,12 @@ def compare(
     config: Config = None,
     arms: Annotated[str, typer.Option(help="Comma-separated: rule, static, cooper, hybrid.")] = "rule,static,cooper",
     seeds: Annotated[str, typer.Option(help="Comma-separated seeds.")] = "0",
-    output_dir: Annotated[Path, typer.Option("--output_dir", help="Folder of the run folders.")] = Path("runs/compare"),
+    output_dir: Annotated[Path, typer.Option("--output_dir", help="Folder for all runs.")] = Path("runs/compare"),
     jobs: Annotated[int | None, typer.Option(help="Runs at once; by default as many as fit the cores.")] = None,
     engine: Engine = "trl",
     json_: Json = False,
 ) -> None:
-    """The arms, or a recipe's variants, on the same problems: run folders, a table, summary.json and report.html.
+    """Compare the arms, or a recipe's variants, on the same problems; writes run folders, summary.json, report.html.
 
     Example: cooper compare --config recipes/quickstart.yaml --arms rule,static,cooper --seeds 0,1,2 --output_dir runs/c
     """
@@ -81,8 +81,9 @@ def compare(
 
 
 def doctor(context: typer.Context, config: Config = None, json_: Json = False) -> None:
-    """What this machine has: versions, devices, data, and what will not work and why. With --config: the memory that a
-    run of the recipe needs on each device, by part, and whether it fits.
+    """Show what this machine has (versions, devices, data), what will not work, and why.
+
+    With --config it also shows the memory that a run of the recipe needs on each device, and whether it fits.
 
     Example: cooper doctor --config recipes/quickstart.yaml
     """
@@ -95,19 +96,19 @@ def doctor(context: typer.Context, config: Config = None, json_: Json = False) -
 
 
 def check_engine(name: str) -> None:
-    """Refuses an engine that there is not.
+    """Refuses an engine that does not exist.
 
     Raises:
-        BadInputError: it is unknown, or not there yet.
+        BadInputError: the engine is unknown, or not implemented yet.
     """
     if name == "verl":
-        raise BadInputError("--engine verl: not yet; choose trl or plain")
+        raise BadInputError("--engine verl: not implemented yet; choose trl or plain")
     if name not in ENGINES:
-        raise BadInputError(f"--engine {name}: choose trl or plain")
+        raise BadInputError(f"--engine {name}: no such engine; choose trl or plain")
 
 
 def check_before_training(recipe: dict[str, Any], *, resume: bool = False) -> None:
-    """All that can be found wrong without a model, before the imports that take ten seconds."""
+    """Checks the recipe without loading a model, before the imports that take ten seconds."""
     from cooper_rl.domains import check_problems
     from cooper_rl.method.build import check_parts
     from cooper_rl.settings.checks import check_train_settings

@@ -10,9 +10,12 @@ import typer
 
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, or a folder of run folders.")],
-    output: Annotated[Path | None, typer.Option("--output", "--out", help="The HTML file.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "--out", help="HTML file to write; by default report.html in the first folder."),
+    ] = None,
 ) -> None:
-    """One self-contained HTML file about runs.
+    """Write one self-contained HTML file about runs.
 
     Example: cooper report runs/quickstart
     """
@@ -24,15 +27,15 @@ def report(
 
 
 def monitor(
-    run: Annotated[Path, typer.Argument(help="A run folder, of a running job or a finished one.")],
-    port: Annotated[int, typer.Option(help="0: any free one.")] = 8765,
+    run: Annotated[Path, typer.Argument(help="The folder of a run, running or finished.")],
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes any free one.")] = 8765,
 ) -> None:
-    """Follow a run on a live page, on this machine's loopback address alone.
+    """Follow a run on a live page, which only this machine can open (loopback address).
 
     Example: cooper monitor runs/train
     """
     from cooper_rl.report.live import Monitor
 
     with Monitor(run, port) as server:
-        typer.echo(f"{server.url} (end with Ctrl-C)")
+        typer.echo(f"{server.url} (stop with Ctrl-C)")
         server.serve_forever()

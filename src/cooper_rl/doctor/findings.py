@@ -31,7 +31,7 @@ OPTIONAL = {"reasoning-gym": "the nano worlds and its tasks need it: pip install
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: `state` is ok, warn or fail."""
+    """One line of the output. `state` is ok, warn or fail."""
 
     state: str
     what: str
@@ -92,21 +92,21 @@ def machine() -> Iterator[Finding]:
 
 
 def data() -> Iterator[Finding]:
-    """Local copies of data sets, and whether a hub may be asked."""
+    """Local copies of data sets, and whether the hub may be used."""
     folder = os.environ.get("COOPER_DATA_DIR")
     if not folder:
         yield Finding("ok", "data", "COOPER_DATA_DIR is not set: public sets come from the hub")
     elif not Path(folder).is_dir():
-        yield Finding("fail", "data", f"COOPER_DATA_DIR={folder} is no folder")
+        yield Finding("fail", "data", f"COOPER_DATA_DIR={folder} is not a folder: set it to one, or unset it")
     else:
         count = sum(1 for _ in Path(folder).rglob("*.json*"))
         yield Finding("ok" if count else "warn", "data", f"COOPER_DATA_DIR={folder}: {count} files")
     offline = os.environ.get("HF_HUB_OFFLINE") == "1"
-    yield Finding("ok", "hub", "offline (HF_HUB_OFFLINE=1)" if offline else "asked where a name is not local")
+    yield Finding("ok", "hub", "offline (HF_HUB_OFFLINE=1)" if offline else "used for names that are not local")
 
 
 def memory(settings: TrainSettings) -> Iterator[Finding]:
-    """What a run of this recipe needs of a device, and whether it is there."""
+    """The memory that a run of this recipe needs on a device, and whether it fits."""
     from cooper_rl.doctor.memory import KEPT_ON_CPU, MAIN_MEMORY, available, estimate, total
 
     parts = estimate(settings)
@@ -124,7 +124,11 @@ def memory(settings: TrainSettings) -> Iterator[Finding]:
 
 
 def print_findings(settings: TrainSettings | None = None, *, as_json: bool) -> int:
-    """Writes the findings to stdout, of a recipe's memory if one is given; returns the exit code, 1 where one fails."""
+    """Writes the findings to stdout and returns the exit code: 1 where a finding fails, else 0.
+
+    Args:
+        settings: of a recipe; if given, the memory that it needs is shown too.
+    """
     findings = list(examine() if settings is None else memory(settings))
     if as_json:
         sys.stdout.write(json.dumps([asdict(finding) for finding in findings], indent=2) + "\n")

@@ -1,7 +1,7 @@
-"""What a training run will need of a device's memory, by part; `cooper doctor --config R` shows it.
+"""Estimates the memory that a training run needs on each device, by part; `cooper doctor --config R` shows it.
 
-Counted from the models' configurations without loading their weights. Per device for data parallel runs: sharding the
-policy or the reward model divides its weights, gradients and optimiser by the number of ranks.
+The estimate is computed from the models' configurations, without loading weights. It holds for data-parallel runs.
+Sharding the policy or the reward model divides its weights, gradients and optimiser by the number of ranks.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.train import TrainSettings
 
 FLOAT = 4  # bytes; master weights, gradients and Adam's moments are float32
-KEPT_PER_LAYER = 20  # values of the hidden size that a layer keeps for its backward pass, a token (gated MLP included)
+KEPT_PER_LAYER = 20  # a layer keeps 20 x hidden size values per token for its backward pass, gated MLP included
 LOGITS_COPIES = 3  # logits, their log-softmax and its gradient
-PROMPT_TOKENS = 256  # of a prompt, where its data cannot be read here
+PROMPT_TOKENS = 256  # tokens assumed for a prompt where the data cannot be read here
 SAMPLE = 256  # problems whose prompts are counted
 GIB = 2**30
 MAIN_MEMORY = "main memory"
-WARMED_UP = 0.2 * GIB  # thread pools, kernels and the C library's arenas after the first passes; fits the same runs
-KEPT_ON_CPU = 0.5  # the C library keeps a part of freed memory; fits the runs in docs/results.md
-PASSING = ("policy activations", "key-value cache", "reward model activations")  # one after another
+WARMED_UP = 0.2 * GIB  # thread pools, kernels and the C library's arenas after the first passes; fitted to those runs
+KEPT_ON_CPU = 0.5  # share of freed memory that the C library keeps; fitted to the runs in docs/results.md
+PASSING = ("policy activations", "key-value cache", "reward model activations")  # these follow one another
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What of a model's configuration decides about memory."""
+    """The sizes in a model's configuration that decide how much memory it needs."""
 
     parameters: int
     layers: int
@@ -41,7 +41,7 @@ def shape_of(path: str) -> Shape:
     """Sizes of a causal language model from its configuration.
 
     Raises:
-        BadInputError: there is none to be read.
+        BadInputError: the configuration cannot be read.
     """
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
@@ -49,7 +49,7 @@ def shape_of(path: str) -> Shape:
     try:
         config = AutoConfig.from_pretrained(path)
     except (OSError, ValueError) as error:
-        raise BadInputError(f"{path}: no model configuration to be read: {str(error).splitlines()[0]}") from error
+        raise BadInputError(f"{path}: the model configuration cannot be read: {str(error).splitlines()[0]}") from error
     config = getattr(config, "text_config", None) or config
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(config)
@@ -60,10 +60,10 @@ def shape_of(path: str) -> Shape:
 
 
 def estimate(settings: TrainSettings, *, runtime_bytes: int | None = None) -> dict[str, float]:
-    """GiB by part, for one device; see `total` for what of it is there at the same time.
+    """GiB by part, for one device. Not all parts exist at the same time; `total` gives the peak.
 
     Args:
-        runtime_bytes: what the libraries need besides models; measured in this process by default.
+        runtime_bytes: what the libraries need besides models; by default measured in this process.
     """
     policy = shape_of(resolve_model(settings.model_name_or_path, "policy"))
     tokens = prompt_tokens(settings) + settings.max_completion_length
@@ -77,7 +77,7 @@ def estimate(settings: TrainSettings, *, runtime_bytes: int | None = None) -> di
         parts["reward model weights"] = FLOAT * reward.parameters
         if settings.cotrain:
             parts |= _of_cotraining(settings, reward, tokens)
-            assistant = settings.assistant_model  # without one the reference policy is it, where there is one
+            assistant = settings.assistant_model  # without one, the reference policy is the assistant, if there is one
             in_process = settings.asks_assistant and not settings.assistant_base_url
             if in_process and (assistant or not parts["reference policy"]):
                 shape = shape_of(resolve_model(assistant, "policy")) if assistant else policy
@@ -86,7 +86,7 @@ def estimate(settings: TrainSettings, *, runtime_bytes: int | None = None) -> di
 
 
 def _of_policy(settings: TrainSettings, policy: Shape, tokens: int) -> dict[str, float]:
-    """Bytes of the policy and the reference policy. `tokens`: of a prompt with its completion."""
+    """Bytes of the policy and the reference policy. `tokens` is the length of a prompt with its completion."""
     batch, trained = settings.per_device_train_batch_size, _trained(policy, settings.lora_rank)
     activation = _activation_bytes(settings)
     kept = 2 if settings.gradient_checkpointing else KEPT_PER_LAYER
@@ -110,14 +110,14 @@ def _of_policy(settings: TrainSettings, policy: Shape, tokens: int) -> dict[str,
 
 
 def _of_cotraining(settings: TrainSettings, reward: Shape, tokens: int) -> dict[str, float]:
-    """Bytes that training the reward model needs beside its weights. `tokens`: of a prompt with its completion."""
+    """Bytes that training the reward model needs besides its weights. `tokens`: length of a prompt and completion."""
     own = _trained(reward, settings.reward_model_lora_rank)
     batch = settings.per_device_train_batch_size * settings.generation_batches
     pairs = max(1, batch // settings.num_generations) * settings.pairs_per_prompt
     at_once = min(pairs, settings.reward_model_pairs_per_pass or pairs)
     labelled = settings.rehearsal_per_step + settings.replay_per_step
     sequences = 2 * at_once + labelled * at_once // pairs
-    own_tokens = sequences * tokens // 2  # prefixes are shared, completions seldom of full length
+    own_tokens = sequences * tokens // 2  # half: prefixes are shared, and few completions have the full length
     activations = own_tokens * reward.layers * reward.hidden * KEPT_PER_LAYER * _activation_bytes(settings)
     parts = {
         "reward model gradients and optimiser": float(3 * FLOAT * own),
@@ -133,7 +133,7 @@ def _activation_bytes(settings: TrainSettings) -> int:
 
 
 def prompt_tokens(settings: TrainSettings) -> int:
-    """The longest prompt of a sample of the recipe's problems, in tokens of its policy."""
+    """The length in tokens of the longest prompt in a sample of the recipe's problems."""
     from transformers import AutoTokenizer
 
     from cooper_rl.domains import load_problems
@@ -154,22 +154,22 @@ def prompt_tokens(settings: TrainSettings) -> int:
 
 
 def total(parts: Mapping[str, float], kept: float = 0.0) -> float:
-    """The peak: what stays, and the largest of the parts that come one after another.
+    """The peak: the parts that stay, and the largest of the parts in `PASSING`, which follow one another.
 
     Args:
-        kept: share of the other passing parts that is not given back; `KEPT_ON_CPU` for a process without accelerator.
+        kept: share of the other passing parts that is not freed; `KEPT_ON_CPU` for a process without accelerator.
     """
     passing = sorted(size for name, size in parts.items() if name in PASSING)
     return sum(parts.values()) - (1 - kept) * sum(passing[:-1])
 
 
 def _trained(shape: Shape, lora_rank: int) -> int:
-    """How many parameters an optimiser holds; adapters: rank x (in + out) of a layer's seven matrices, roughly."""
+    """How many parameters are trained. For adapters this is roughly rank x (in + out) of a layer's seven matrices."""
     return 14 * shape.layers * shape.hidden * lora_rank if lora_rank else shape.parameters
 
 
 def library_bytes() -> int:
-    """What this process holds once the libraries of training are imported, and what they set up when they are used."""
+    """Bytes that this process holds once training's libraries are imported, plus what they set up in use."""
     import cooper_rl.engines.trl.run  # noqa: F401
 
     with open("/proc/self/statm") as file:

@@ -13,7 +13,7 @@ def advantages(rewards_B: Tensor, group_size: int) -> Tensor:
     """A_i = (r_i - mean of the group) / (std of the group + 1e-4), shape (B,).
 
     Raises:
-        ValueError: the rewards are not whole groups.
+        ValueError: `rewards_B` is not a vector whose length is a multiple of `group_size`.
     """
     if rewards_B.dim() != 1 or len(rewards_B) % group_size:
         raise ValueError(f"advantages needs (B,) with B a multiple of {group_size}, got {tuple(rewards_B.shape)}")
@@ -38,11 +38,16 @@ def grpo_loss(
     rho = exp(log pi - log pi_old) and d = log pi_ref - log pi; the last term is the k3 estimate of the KL divergence.
 
     Args:
-        logprobs_B_T: of the policy, with gradient; old and ref: of the policy that sampled and of the reference.
-        mask_B_T: 1 where a token is of a completion.
+        logprobs_B_T: log-probabilities under the policy, with gradient.
+        old_logprobs_B_T: under the policy that sampled the completions.
+        ref_logprobs_B_T: under the reference policy.
+        mask_B_T: 1 where a token belongs to a completion, else 0.
+        advantages_B: as `advantages` gives them.
+        beta: weight of the KL term.
+        epsilon_low, epsilon_high: rho is clipped to [1 - epsilon_low, 1 + epsilon_high].
 
     Returns:
-        The loss, a scalar, and `loss` and `kl` (mean over tokens).
+        The loss, a scalar, and the metrics `loss` and `kl` (mean over tokens).
 
     Raises:
         ValueError: the shapes are not (B, T), and (B,) for the advantages.

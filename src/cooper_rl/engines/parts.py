@@ -1,4 +1,4 @@
-"""The parts of a run as its recipe names them, the same for every engine: models, data and measurements."""
+"""Loads the parts of a run that its recipe names: models, data and measurements. They are the same for every engine."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ PACKAGES = ("torch", "transformers", "trl", "accelerate", "datasets", "math-veri
 
 @dataclass(frozen=True)
 class Parts:
-    """What an engine is given beside its settings."""
+    """What an engine gets besides its settings."""
 
     policy: str  # folder or hub id
     problems: Sequence[Problem]
     reward_model: VerifyRM | RewardModel | None
     rehearsal: Sequence[LabelledCompletion]
     anchors: Sequence[LabelledCompletion]
-    assistant: Generator | None  # none: the policy's base model, or nobody
+    assistant: Generator | None  # None: the policy's base model rewrites, or nobody does
     heldout: HeldOut | None
 
 
@@ -47,7 +47,7 @@ def settings_of(recipe: Mapping[str, Any]) -> tuple[TrainRecipe, CooperConfig]:
     """A recipe's models and data, and its settings of trainer and method.
 
     Raises:
-        BadInputError: a setting that has no meaning.
+        BadInputError: a setting is unknown or has a value that is not allowed.
     """
     settings = TrainSettings.from_recipe(recipe)
     try:
@@ -59,7 +59,7 @@ def settings_of(recipe: Mapping[str, Any]) -> tuple[TrainRecipe, CooperConfig]:
 
 
 def load_parts(named: TrainRecipe, config: CooperConfig) -> Parts:
-    """Loads what a run needs, and nothing that it does not."""
+    """Loads the parts that a run needs, and no others."""
     problems = load_problems(
         named.dataset_name, split=named.dataset_split, size=named.dataset_size, seed=named.dataset_seed
     )
@@ -88,7 +88,7 @@ def load_reward_model(named: TrainRecipe, config: CooperConfig) -> VerifyRM | Re
 
 
 def load_assistant(named: TrainRecipe, config: CooperConfig) -> Generator | None:
-    """A server, or a model of its own in this process; None where the policy's base model rewrites, or nobody does."""
+    """The assistant: a server, or a model in this process. None where the policy's base model rewrites, or nobody."""
     if not config.asks_assistant:
         return None
     if named.assistant_base_url:
@@ -105,7 +105,7 @@ def load_assistant(named: TrainRecipe, config: CooperConfig) -> Generator | None
 
 
 def load_heldout(named: TrainRecipe, config: CooperConfig) -> HeldOut | None:
-    """What the recipe names for measuring, or None."""
+    """The problems and triples that the recipe names for measuring; None where it names none."""
     if not named.heldout_dataset_name and not named.heldout_triples:
         return None
     problems, triples = [], []
@@ -124,18 +124,22 @@ def load_heldout(named: TrainRecipe, config: CooperConfig) -> HeldOut | None:
 
 
 def resolve_triples(name: str, part: str) -> str:
-    """A name of `EMBEDDED` is a file that the package ships (part: heldout, anchors or train); any other is itself."""
+    """The path of triples that the package ships (a name in `EMBEDDED`); any other name is returned as it is.
+
+    Args:
+        part: `heldout`, `anchors` or `train`.
+    """
     return str(EMBEDDED[name]["reward_model"] / f"{part}.jsonl.gz") if name in EMBEDDED else name
 
 
 def resolved(recipe: Mapping[str, Any], config: CooperConfig) -> dict[str, Any]:
-    """What config.yaml holds: the recipe with what was left to defaults that decide about the run."""
+    """The content of config.yaml: the recipe, with the defaults filled in that decide about the run."""
     chosen = {name: getattr(config, name) for name in ("seed", "max_steps", "arm", "reward", "cotrain")}
     return {**recipe, **chosen}
 
 
 def environment(seed: int) -> dict[str, Any]:
-    """What environment.json holds: versions, commit and hardware."""
+    """The content of environment.json: versions, commit, hardware and seed."""
     commit = subprocess.run(
         ["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
     ).stdout.strip()

@@ -1,6 +1,6 @@
 """Cooper in plain torch, to be read from top to bottom: sample, reward, GRPO step, stage 2. One process.
 
-The settings are those of the TRL engine (`engines/trl/config.py`); what this engine does not have is refused.
+The settings are those of the TRL engine (`engines/trl/config.py`). What this engine does not support is refused.
 Shapes: B samples of a step, P prompts, G samples of a prompt (B = P * G), T tokens.
 """
 
@@ -36,7 +36,7 @@ from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.scoring import pad
 from cooper_rl.verifyrm.updater import RewardModelUpdater
 
-# Settings that this engine has in one form only.
+# Settings for which this engine supports one value only.
 ONLY: Mapping[str, Any] = {
     **{"loss_type": "grpo", "scale_rewards": "group", "num_iterations": 1, "gradient_accumulation_steps": 1},
     **{"steps_per_generation": 1, "use_vllm": False, "bf16": False, "fp16": False, "reward_model_sharded": False},
@@ -47,14 +47,16 @@ def run_training(recipe: Mapping[str, Any], *, resume: bool = False) -> None:
     """`cooper train --engine plain`: one run into a run folder, with one checkpoint at its end.
 
     Raises:
-        BadInputError: the recipe asks for what this engine does not have.
+        BadInputError: the recipe asks for something that this engine does not support.
     """
     named, config = settings_of(recipe)
     if resume or named.lora_rank:
-        raise BadInputError(f"{'--resume' if resume else 'lora_rank'}: the plain engine has none; use --engine trl")
+        what = "--resume" if resume else "lora_rank"
+        raise BadInputError(f"{what}: the plain engine does not support it; use --engine trl")
     for name, value in ONLY.items():
         if getattr(config, name) != value:
-            raise BadInputError(f"{name} = {getattr(config, name)!r}: the plain engine has {value!r} alone")
+            given = f"{name} = {getattr(config, name)!r}"
+            raise BadInputError(f"{given}: the plain engine supports {value!r} only; set that, or use --engine trl")
     trainer = PlainTrainer(load_parts(named, config), config, named.system_prompt)
     trainer.cooper.journal.begin(resolved(recipe, config), environment(config.seed), -1)
     with trainer.verifier:
@@ -166,7 +168,7 @@ class PlainTrainer:
         return metrics
 
     def logprobs(self, model: Any, prompts: list[list[int]], completions: list[list[int]]) -> tuple[Tensor, Tensor]:
-        """Log-probability of each token given those before it, (B, T - 1), and which are of a completion."""
+        """Log-probability of each token given those before it, and which tokens belong to a completion; (B, T - 1)."""
         rows = [[*prompt, *completion] for prompt, completion in zip(prompts, completions, strict=True)]
         ids_B_T, mask_B_T = (each.to(model.device) for each in pad(rows, self.tokenizer.pad_token_id))
         logits_B_T = model(input_ids=ids_B_T, attention_mask=mask_B_T).logits[:, :-1] / self.config.temperature
@@ -176,7 +178,7 @@ class PlainTrainer:
         return logprobs_B_T, (of_completion_B_T & mask_B_T[:, 1:].bool()).float()
 
     def measure(self, step: int) -> dict[str, float]:
-        """The held-out measurements, where they are due after this step; none where the recipe names none."""
+        """The held-out measurements that are due after this step; empty where none are."""
         every = self.config.heldout_steps
         due = step in (0, self.config.max_steps) or (every and step % every == 0)
         if self.parts.heldout is None or not due:
@@ -184,7 +186,7 @@ class PlainTrainer:
         return self.parts.heldout.measure(self.policy, self.tokenizer, self.cooper.reward_model, self.verifier)
 
     def save(self, step: int) -> None:
-        """Policy, reward model and the method's state, as the TRL engine lays them out."""
+        """Writes the policy, the reward model and the method's state, in the TRL engine's layout."""
         folder = Path(self.config.output_dir) / f"checkpoint-{step}"
         self.cooper.save(folder)
         self.policy.save_pretrained(folder)

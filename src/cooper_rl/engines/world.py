@@ -1,4 +1,4 @@
-"""The ranks of a torch process group, as the method sees them."""
+"""`World`, which the method asks for, on a torch process group."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class TorchWorld:
     """A `method.world.World`. Without a process group it is a single process.
 
     Args:
-        device: of the tensors that are summed; one that the group's backend can reduce.
+        device: where tensors are summed; the group's backend must support it.
     """
 
     def __init__(self, device: torch.device | str = "cpu") -> None:

@@ -20,12 +20,14 @@ RATE = "hacking/false_positive_rate"
 class HackingAlarm(Monitor):
     """Fires while the reward model's false positives grow, and grow faster than what the rule finds right.
 
-    The last `window` steps are compared with the first `baseline` ones. The false-positive rate must have risen by
-    `rise` and one standard error of the difference (from the variation between steps), and by `lead` more than rule
-    accuracy has. A policy that learns raises both; one that hacks raises the first alone.
+    The last `window` steps are compared with the first `baseline` ones. The alarm fires where both of these hold:
+    the false-positive rate has risen by more than `rise` plus one standard error of the difference, which is estimated
+    from the variation between steps; and it has risen by more than `lead` above the rise of rule accuracy. A policy
+    that learns raises both metrics; one that hacks raises the false-positive rate alone.
 
     Args:
-        action: what follows when it fires for the first time: `log`, `stop` the run, or the `hybrid` reward.
+        action: what happens when it fires for the first time: `log` warns, `stop` ends the run, `hybrid` changes the
+            reward to hybrid.
     """
 
     action: str = "log"
@@ -68,7 +70,7 @@ class HackingAlarm(Monitor):
 
     @property
     def stops(self) -> bool:
-        """Whether it has fired and is to end the run."""
+        """Whether the alarm has fired and its action is to end the run."""
         return self.fired and self.action == "stop"
 
     def _act(self) -> None:

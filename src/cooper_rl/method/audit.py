@@ -1,4 +1,4 @@
-"""The audit: what the reward model makes of the policy's fresh rollouts, beside the rule. (Ours, not the paper's.)"""
+"""The audit: compares the reward model with the rule on each step's rollouts. (Ours, not the paper's.)"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Audit(Monitor):
     """Logs the metrics of each step's rollouts.
 
     Args:
-        misses_per_hit: right completions that the rule calls INCORRECT, for each that it calls CORRECT.
+        misses_per_hit: how many right completions the rule calls INCORRECT for each one that it calls CORRECT.
     """
 
     name = "audit"
@@ -30,7 +30,7 @@ class Audit(Monitor):
 
 
 def rollout_metrics(rollouts: Sequence[Rollout], misses_per_hit: float = 0.0) -> dict[str, float]:
-    """What the rule and the reward model say of a step's rollouts, beside each other; shares from 0 to 1."""
+    """The metrics that compare the rule with the reward model on a step's rollouts; shares from 0 to 1."""
     count = len(rollouts)
 
     def share(verdict: Verdict) -> float:
@@ -48,11 +48,15 @@ def rollout_metrics(rollouts: Sequence[Rollout], misses_per_hit: float = 0.0) ->
 
 
 def false_positives(rollouts: Sequence[Rollout], misses_per_hit: float = 0.0) -> dict[str, float]:
-    """The reward model's false-positive rate on rollouts and its 95 % interval (Wilson's, completions as independent).
+    """The reward model's false-positive rate on rollouts with its 95 % interval, as fractions from 0 to 1.
 
-    A completion counts as wrong where the rule says INCORRECT or finds no answer. Some of these are right: about
-    `misses_per_hit` for each CORRECT one, and the reward model accepts them as often as it does the CORRECT ones. Both
-    the count and the acceptances are corrected by them. Empty where no rollout is scored and wrong.
+    A completion counts as wrong where the rule says INCORRECT or finds no answer. Some of these are in fact right:
+    about `misses_per_hit` for each CORRECT one. The reward model is taken to accept them as often as the CORRECT ones.
+    Their expected number is subtracted from the wrong completions, and their expected acceptances from the accepted
+    ones. The interval is Wilson's, with completions taken as independent.
+
+    Returns:
+        The rate, its lower and its upper bound, by name. Empty where no scored rollout is wrong.
     """
     scored = [r for r in rollouts if not math.isnan(r.score)]
     wrong = [r.score > THRESHOLD for r in scored if r.verification.surely_wrong]
@@ -70,7 +74,7 @@ def false_positives(rollouts: Sequence[Rollout], misses_per_hit: float = 0.0) ->
 
 
 def wilson(hits: int, count: int, z: float = Z_95) -> tuple[float, float]:
-    """Wilson's score interval of a share."""
+    """Wilson's score interval of the share `hits / count`: (lower bound, upper bound), from 0 to 1."""
     share, spread = hits / count, z * z / count
     centre = (share + spread / 2) / (1 + spread)
     half = z * math.sqrt(share * (1 - share) / count + spread / (4 * count)) / (1 + spread)

@@ -47,9 +47,9 @@ def make_cooper(
     """The method as the settings describe it.
 
     Args:
-        assistant: makes the source of that name; called only where the settings ask for one.
+        assistant: makes the negative source `assistant`. It is called only where the settings ask for that source.
         rehearsal: labelled triples of the reward model's own training, for `rehearsal_per_step`.
-        anchors: labelled triples that nothing is trained on; with them the reward model's updates are guarded.
+        anchors: labelled triples that nothing is trained on. Where given, the guard checks the reward model's updates.
 
     Raises:
         BadInputError: a part has a name that is not known.
@@ -100,7 +100,7 @@ def check_parts(settings: MethodSettings, reward_model_type: str = "verifyrm") -
 def make_monitors(
     settings: MethodSettings, reward_model: RewardModel | None, anchors: Sequence[LabelledCompletion], world: World
 ) -> list[Monitor]:
-    """The audit, the alarm, the user's own, and last the guard, which decides what is kept."""
+    """The monitors in their order: the audit, the alarm, the user's own, and the guard, which decides what is kept."""
     monitors: list[Monitor] = [Audit(settings.rule_misses_per_hit)]
     if reward_model is not None:
         monitors.append(HackingAlarm(settings.alarm_action))

@@ -1,4 +1,4 @@
-"""Checkpoints that are whole: which one a run resumes from, whatever a kill or a disk did to the last one."""
+"""Complete checkpoints: a run resumes from the newest one that no kill cut off and no disk corrupted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def complete_checkpoint(folder: Path, step: int) -> None:
 
 
 def last_checkpoint(output_dir: str | Path) -> Path | None:
-    """The newest checkpoint that was written to its end and is still what was written; a warning names others."""
+    """The newest checkpoint that is complete and not corrupted. A warning names each newer one that is left out."""
     found = sorted(Path(output_dir).glob("checkpoint-*"), key=lambda path: -int(path.name.split("-")[1]))
     for folder in found:
         damage = _damage(folder)
@@ -31,7 +31,7 @@ def last_checkpoint(output_dir: str | Path) -> Path | None:
 
 
 def _damage(folder: Path) -> str:
-    """What is wrong with a checkpoint, or nothing."""
+    """What is wrong with a checkpoint; empty where it is complete and not corrupted."""
     try:
         files = json.loads((folder / COMPLETE).read_text())["files"]
     except FileNotFoundError:

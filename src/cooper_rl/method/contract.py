@@ -45,7 +45,13 @@ def example_batch(step: int = 1) -> Batch:
 
 
 def check_negative_source(source: NegativeSource) -> None:
-    """A source proposes a text or None for each slot, changes nothing, and accepts only what may be wrong."""
+    """Checks a negative source.
+
+    It proposes a text or None for each slot, leaves the batch unchanged, and accepts only what may be wrong.
+
+    Raises:
+        AssertionError: the source breaks its contract; the message says how.
+    """
     batch = example_batch()
     slots = [Slot(group, group[0].completion, "rollout", "own", random.Random(0)) for group in batch.groups().values()]
     source.begin(slots)
@@ -53,11 +59,11 @@ def check_negative_source(source: NegativeSource) -> None:
         proposals = source.propose(slots, batch, attempt)
         assert len(proposals) == len(slots), f"{len(proposals)} proposals for {len(slots)} slots"
         assert all(text is None or isinstance(text, str) for text in proposals), "a proposal is a text or None"
-        assert source.propose([], batch, attempt) == [], "no slot, no proposal"
+        assert source.propose([], batch, attempt) == [], "it proposes a text where there is no slot"
     assert batch == example_batch(), "the batch was changed"
     if source.judged:
         texts = {rollout.completion for rollout in batch.rollouts}
-        assert set(source.propose(slots, batch, 0)) <= {*texts, None}, "a judged source proposes rollouts alone"
+        assert set(source.propose(slots, batch, 0)) <= {*texts, None}, "a judged source proposes more than rollouts"
     for verdict in (Verdict.CORRECT, Verdict.TIMEOUT, Verdict.ERROR):
         assert not source.accepts(Verification(verdict, Reason.MATCH)), f"{verdict} is accepted as wrong"
     unknown = Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM)
@@ -67,7 +73,13 @@ def check_negative_source(source: NegativeSource) -> None:
 
 
 def check_reward(reward: Reward) -> None:
-    """A reward is a finite number for every verdict and score; without `needs_score`, also where there is no score."""
+    """Checks a reward: it is a finite number for every verdict and score.
+
+    Where `needs_score` is false, it is also finite for the score NaN.
+
+    Raises:
+        AssertionError: the reward breaks its contract; the message says how.
+    """
     scores = [0.0, 0.3, 0.5, 1.0] + ([] if reward.needs_score else [math.nan])
     for verdict in Verdict:
         for score in scores:
@@ -78,10 +90,13 @@ def check_reward(reward: Reward) -> None:
 
 
 def check_monitor(monitor: Monitor, resumed: Monitor) -> None:
-    """A monitor adds to its report, and one that is resumed from its state goes on as it would have.
+    """Checks a monitor: it adds to the report, and resumed from its state it does what it would have done.
 
     Args:
-        monitor, resumed: two new monitors, made alike.
+        monitor, resumed: two new monitors, made with the same arguments.
+
+    Raises:
+        AssertionError: the monitor breaks its contract; the message says how.
     """
     assert monitor.name, "a monitor has a name, under which its state is in the checkpoint"
     monitor.begin()
@@ -96,7 +111,7 @@ def check_monitor(monitor: Monitor, resumed: Monitor) -> None:
     state = json.loads(json.dumps(monitor.state()))
     if state:
         resumed.load_state(state)
-    assert resumed.state() == monitor.state() and resumed.reward == monitor.reward, "the state does not come back"
+    assert resumed.state() == monitor.state() and resumed.reward == monitor.reward, "the state is not restored"
     for step in range(30, 50):
         given = _given(step)
         straight, again = (one.after(given, whole=False) for one in (monitor, resumed))
@@ -115,11 +130,14 @@ def _given(step: int) -> Report:
 
 
 def check_reward_model(model: RewardModel, resumed: RewardModel, folder: Path) -> None:
-    """A reward model scores from 0 to 1, learns from pairs, and can be rolled back and resumed exactly.
+    """Checks a reward model: it scores from 0 to 1, learns from pairs, and can be rolled back and resumed exactly.
 
     Args:
-        model, resumed: two reward models, made alike.
+        model, resumed: two reward models, made with the same arguments.
         folder: an empty folder to save into.
+
+    Raises:
+        AssertionError: the reward model breaks its contract; the message says how.
     """
     batch = example_batch()
     rollouts = list(batch.rollouts)
@@ -128,7 +146,7 @@ def check_reward_model(model: RewardModel, resumed: RewardModel, folder: Path) -
     backwards = _scores(model, rollouts[::-1])[::-1]
     assert all(abs(a - b) < 1e-4 for a, b in zip(before, backwards, strict=True)), "a score depends on its neighbours"
     assert _scores(model, []) == []
-    assert model.update([], []) == {} and _scores(model, rollouts) == before, "it learned without a pair"
+    assert model.update([], []) == {} and _scores(model, rollouts) == before, "it learned without pairs"
     kept, version = model.snapshot(), model.version
     pairs = [
         ContrastivePair(g[0].question, g[0].reference_answer, g[0].completion, g[2].completion, "own")
@@ -139,14 +157,14 @@ def check_reward_model(model: RewardModel, resumed: RewardModel, folder: Path) -
     assert model.version == version + 1, "an update raises the version by one"
     assert metrics and all(math.isfinite(value) for value in metrics.values()), f"metrics {metrics}"
     model.restore(kept)
-    assert _scores(model, rollouts) == before, "rolled back, it scores otherwise than before"
+    assert _scores(model, rollouts) == before, "after restore, scores differ from those at the snapshot"
     model.update(pairs, labelled)
     model.save(folder)
     resumed.load(folder)
     assert resumed.version == model.version
     for one in (model, resumed):
         one.update(pairs[::-1], [replace(triple, correct=False) for triple in labelled])
-    assert _scores(resumed, rollouts) == _scores(model, rollouts), "resumed, it learns otherwise"
+    assert _scores(resumed, rollouts) == _scores(model, rollouts), "after load, the next update gives other scores"
 
 
 def _scores(model: RewardModel, rollouts: Sequence[Rollout]) -> list[float]:

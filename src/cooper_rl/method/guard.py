@@ -1,10 +1,13 @@
-"""Guarded updates: the reward model may not fall on a frozen anchor set or on known hacks. (Ours, not the paper's.)
+"""Guarded updates: an update that makes the reward model worse is rolled back. (Ours, not the paper's.)
 
-Each update is tried on a small sample of anchors and probes, another one every step. A fall on the sample, or every
-`guard_steps` updates, calls for the whole set. A fall there by more than the tolerance rolls the reward model back,
-weights and optimiser, to the last state that passed on the whole set. It falls from the best level so far. The level is
-a moving average: the best of many single checks is luck, and a guard that asks for it rolls back every update of a long
-run (docs/decisions/0004-the-best-so-far.md).
+The guard measures the reward model on a frozen set: labelled anchors, and probes that imitate known hacks. Each update
+is checked on a small sample of the set, drawn anew every step. The whole set is checked where the sample got worse, and
+after every `guard_steps` updates. If the whole set shows a fall by more than the tolerance, weights and optimiser are
+rolled back to the last state that passed.
+
+The fall is measured from the best level so far, where the level is a moving average of the checks. The best of many
+single checks would be luck: a guard that asks for it rolls back every update of a long run
+(docs/decisions/0004-the-best-so-far.md).
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from cooper_rl.settings.method import MethodSettings
 
 logger = logging.getLogger(__name__)
-SMOOTHING = 0.2  # weight of a check in the level: about the last five count
+SMOOTHING = 0.2  # weight of the newest check in the moving average, which is about the mean of the last five
 FROZEN_AFTER = 5  # checks in a row that rolled updates back, after which the user is told
 
 
@@ -60,7 +63,7 @@ class Standing:
 
 
 class Guard(Monitor):
-    """Keeps or rolls back the updates of one reward model. The last monitor: the others see what the update did.
+    """Keeps or rolls back the updates of one reward model. It runs last, so that the others see what the update did.
 
     Every rank scores its share of the set, and all ranks decide from the same sums.
 
@@ -128,7 +131,7 @@ class Guard(Monitor):
         return self.after(report, whole=True)
 
     def _whole(self) -> tuple[np.ndarray, Standing]:
-        """What the reward model gets right of this rank's whole share, and how it does on the whole set."""
+        """Which triples of this rank's share the reward model gets right, and its metrics over all ranks."""
         rows = np.arange(len(self.triples))
         right_N = self._right(rows)
         return right_N, self._standing(right_N, rows)
@@ -137,13 +140,13 @@ class Guard(Monitor):
         self.rolled_back_in_a_row += 1
         if self.rolled_back_in_a_row == FROZEN_AFTER and self.world.rank == 0:
             logger.warning(
-                "the guard rolled back the updates of the last %d checks: the reward model is as good as frozen; look"
-                " at rolled_back/, or raise guard_tolerance or guard_probe_tolerance",
+                "the guard rolled back the updates of the last %d checks, so the reward model hardly changes any more;"
+                " look at rolled_back/, or raise guard_tolerance or guard_probe_tolerance",
                 FROZEN_AFTER,
             )
 
     def _sample_falls(self) -> bool:
-        """Whether this update's sample is judged worse than the approved state judged the same triples."""
+        """Whether the reward model is worse on this step's sample than the last approved state was on it."""
         size = min(self.settings.guard_sample, len(self.order))
         if not size:
             return False
@@ -158,7 +161,7 @@ class Guard(Monitor):
         return right_B
 
     def _standing(self, right_B: np.ndarray, rows: np.ndarray) -> Standing:
-        """The metrics over all ranks; 1 where a sample holds nothing of a kind."""
+        """The metrics over all ranks. A metric is 1 where the sample holds no triple of its kind."""
         probe_B, label_B = self.is_probe_N[rows], self.label_N[rows]
         groups = (~probe_B & label_B, ~probe_B & ~label_B, probe_B)
         counts = [float(count) for group in groups for count in ((right_B & group).sum(), group.sum())]
@@ -168,7 +171,7 @@ class Guard(Monitor):
         return Standing((shares[0] + shares[1]) / 2, shares[2])
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps beside the reward model, which has passed there."""
+        """What a checkpoint keeps: the guard's levels. The reward model saved beside it has passed the whole set."""
         return {
             "updates": self.updates,
             "rolled_back_in_a_row": self.rolled_back_in_a_row,

@@ -54,7 +54,7 @@ class Journal:
         write_atomically(self.folder / kind / f"step_{step:06d}.jsonl", "".join(lines))
 
     def begin(self, settings: Mapping[str, Any], environment: Mapping[str, Any], after_step: int) -> None:
-        """Writes config.yaml and environment.json, and drops what the run wrote after this step (-1: all)."""
+        """Writes config.yaml and environment.json, and deletes what the run wrote after this step (-1: everything)."""
         if not self.writes:
             return
         rewind(self.folder, after_step)
@@ -68,22 +68,22 @@ class Journal:
 
 
 def finite(value: Any) -> Any:
-    """NaN and infinities as null: JSON has none."""
+    """The value with None for NaN and infinities, which JSON cannot write."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _row(rollout: Rollout) -> dict[str, Any]:
-    """A rollout as it is written: what the method alone needs is left out."""
+    """A rollout as it is written, without the fields that only the method reads."""
     return {key: value for key, value in asdict(rollout).items() if key not in ("worked_solution", "several_answers")}
 
 
 def read_metrics(output_dir: str | Path) -> list[dict[str, Any]]:
-    """The lines of metrics.jsonl; one that a kill cut off is left out."""
+    """The lines of metrics.jsonl. A last line that a kill cut off is left out."""
     return whole_records(Path(output_dir) / METRICS)
 
 
 def rewind(output_dir: str | Path, step: int) -> None:
-    """Drops what a run wrote after `step`: metrics lines (a half-written last one too) and step files."""
+    """Deletes what a run wrote after `step`: metrics lines, including a half-written last one, and step files."""
     folder = Path(output_dir)
     metrics = folder / METRICS
     if metrics.is_file():

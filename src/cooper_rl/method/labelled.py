@@ -47,6 +47,6 @@ class Labelled:
             self.replay.save(folder)
 
     def load(self, folder: Path) -> None:
-        """Takes on what `save` wrote."""
+        """Restores what `save` wrote."""
         if self.replay:
             self.replay.load(folder)

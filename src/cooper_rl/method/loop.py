@@ -27,17 +27,17 @@ from cooper_rl.verifiers import RuleVerifier
 if TYPE_CHECKING:
     from cooper_rl.settings.method import MethodSettings
 
-STATE = "monitors.json"  # of a checkpoint: what the monitors keep
-REWARD_MODEL = "reward_model"  # its folder there
+STATE = "monitors.json"  # the file in a checkpoint that holds the monitors' state
+REWARD_MODEL = "reward_model"  # the folder in a checkpoint that holds the reward model
 
 
 class Cooper:
     """The method, called by an engine on every rank: `score`, `learn`, `save`, `load`. `build.make_cooper` makes one.
 
     Args:
-        reward_model: none where the reward is the rule's alone and nothing is co-trained.
-        pairs, labelled: what the reward model is trained on.
-        monitors: run after each update, in this order.
+        reward_model: None where the reward is the rule's alone and nothing is co-trained.
+        pairs, labelled: make what the reward model is trained on.
+        monitors: they run after each update, in this order.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Cooper:
         self._choose_reward()
 
     def begin(self) -> None:
-        """Before the first step of a new run; a resumed one calls `load`."""
+        """Called before the first step of a new run. A resumed run calls `load` instead."""
         for monitor in self.monitors:
             monitor.begin()
 
@@ -133,7 +133,7 @@ class Cooper:
             write_atomically(folder / STATE, json.dumps(states) + "\n")
 
     def load(self, folder: Path) -> None:
-        """Takes on what `save` wrote; a monitor that the run did not have until now begins."""
+        """Restores what `save` wrote. A monitor that has no state in the checkpoint begins anew."""
         if self.settings.cotrain and self.reward_model:
             self.reward_model.load(folder / REWARD_MODEL)
             self.labelled.load(folder / REWARD_MODEL)

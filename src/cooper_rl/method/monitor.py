@@ -15,22 +15,22 @@ class Monitor(ABC):
     setting `monitors`, as `module:Class` or as an entry point of the group `cooper_rl.monitors`.
     """
 
-    name = ""  # of its state in a checkpoint
-    reward: str | None = None  # the reward that it wants from now on
+    name = ""  # under which a checkpoint keeps its state
+    reward: str | None = None  # the reward that the run is to use from now on; None leaves it as it is
 
     def begin(self) -> None:
         """Called before the first step of a new run."""
 
     @abstractmethod
     def after(self, report: Report, *, whole: bool) -> Report:
-        """The report with what this monitor has to say of the step.
+        """The step's report with this monitor's metrics and decisions added.
 
         Args:
-            whole: a checkpoint follows, so that what is kept must have been checked in full.
+            whole: True where a checkpoint follows, so that the guard checks its whole set.
         """
 
     def before_save(self, report: Report) -> Report:
-        """Called instead of `after` where a checkpoint follows no fresh batch."""
+        """Called instead of `after` where a checkpoint follows a step without a fresh batch."""
         return report
 
     def state(self) -> dict[str, Any]:
@@ -38,4 +38,4 @@ class Monitor(ABC):
         return {}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Takes on what `state` gave. Called instead of `begin`, when the reward model is loaded already."""
+        """Restores what `state` gave. Called instead of `begin`, after the reward model has been loaded."""

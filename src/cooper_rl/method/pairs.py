@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PairResult:
-    """The pairs of a step and how they came about."""
+    """The pairs of a step, and the counts behind its `pairs/*` metrics."""
 
     pairs: tuple[ContrastivePair, ...] = ()
     prompts: int = 0
@@ -29,7 +29,7 @@ class PairResult:
 
     @classmethod
     def together(cls, results: Sequence[PairResult]) -> PairResult:
-        """What several ranks made of a step."""
+        """The results of several ranks added up."""
         pairs = tuple(pair for result in results for pair in result.pairs)
         counts = ("prompts", "paired", "proposed", "rejected", "fallback")
         return cls(pairs, **{name: sum(getattr(result, name) for result in results) for name in counts})
@@ -47,10 +47,10 @@ class PairResult:
 
 @dataclass
 class Filled:
-    """What a source's slots became."""
+    """The pairs that a source's slots became, and the slots that are still open."""
 
     negatives: list[tuple[Slot, str]] = field(default_factory=list)
-    still_open: list[Slot] = field(default_factory=list)  # that the fallback may fill
+    still_open: list[Slot] = field(default_factory=list)  # the fallback source may fill these
     proposed: int = 0
     rejected: int = 0
 
@@ -79,7 +79,7 @@ class Pairs:
         self.prepared: tuple[int, list[Slot]] = (-1, [])  # step, slots
 
     def prepare(self, batch: Batch) -> None:
-        """Draws the batch's slots, so that a source that is slow can begin."""
+        """Draws the batch's slots, so that a slow source can start to work on them."""
         self.prepared = (batch.step, self._slots(batch))
         for name, slots in by_source(self.prepared[1]):
             self.sources[name].begin(slots)
@@ -87,8 +87,8 @@ class Pairs:
     def build(self, batch: Batch) -> PairResult:
         """This rank's pairs of the batch. A prompt without a valid pair is left out.
 
-        A proposal that the verifier does not find wrong is replaced, up to `negative_tries` times in all, and then as
-        often by one of `negative_fallback`, if that is set.
+        A slot's source is asked up to `negative_tries` times for a text that the verifier finds wrong. If all tries
+        fail and `negative_fallback` names a source, that one is asked as often.
         """
         step, slots = self.prepared
         if step != batch.step:
@@ -118,7 +118,7 @@ class Pairs:
         return {name: value for source in self.sources.values() for name, value in source.end_step().items()}
 
     def _slots(self, batch: Batch) -> list[Slot]:
-        """The pairs to be of this rank's prompts, each with its positive. Prompts are shared out by their number."""
+        """The slots of this rank's prompts, each with its positive. Prompts are shared out by their number."""
         drawn: list[Slot] = []
         for index, group in batch.groups().items():
             if index % self.world.size != self.world.rank:
@@ -131,14 +131,14 @@ class Pairs:
         return self._without_wrong_worked_solutions(drawn)
 
     def _without_wrong_worked_solutions(self, slots: list[Slot]) -> list[Slot]:
-        """The slots but those whose positive is a worked solution that the rule does not find CORRECT."""
+        """The slots without those whose positive is a worked solution that the rule does not find CORRECT."""
         worked = [slot for slot in slots if slot.positive_source == "worked_solution"]
         verdicts = self.verifier.verify_many([s.reference_answer for s in worked], [s.positive for s in worked])
         refused = {slot for slot, verdict in zip(worked, verdicts, strict=True) if verdict is not Verdict.CORRECT}
         return [slot for slot in slots if slot not in refused]
 
     def _fill(self, slots: Sequence[Slot], batch: Batch) -> Filled:
-        """Asks the slots' source, which is the same for all of them, for their negatives."""
+        """Asks a source for the negatives of its slots. All slots have the same source."""
         source = self.sources[slots[0].negative_source]
         if source.judged:
             texts = source.propose(slots, batch, 0)
@@ -161,7 +161,7 @@ class Pairs:
 
 
 def by_source(slots: Iterable[Slot]) -> Iterator[tuple[str, list[Slot]]]:
-    """The slots of each source, in the order in which the sources come up."""
+    """(source, its slots), in the order in which the sources first occur."""
     found: dict[str, list[Slot]] = {}
     for slot in slots:
         found.setdefault(slot.negative_source, []).append(slot)
@@ -186,7 +186,7 @@ def draw_positive(group: Sequence[Rollout], settings: MethodSettings, rng: rando
 
 
 def shares(weights: Mapping[str, float], pairs_per_prompt: int) -> list[str]:
-    """The source of each of a prompt's pairs: shares by weight, largest remainders first."""
+    """The source of each of a prompt's pairs, shared out by weight with the largest-remainder method."""
     total = sum(weights.values())
     exact = {source: weight / total * pairs_per_prompt for source, weight in weights.items() if weight > 0}
     counts = {source: int(share) for source, share in exact.items()}

@@ -1,8 +1,8 @@
-"""Labelled rollouts of this run, this step's and earlier ones: what stage 2 learns from again. (Ours, not the paper's.)
+"""Replay: stage 2 learns again from rollouts of this step and of earlier ones. (Ours, not the paper's.)
 
-A prompt's pairs share one right completion, so that a step's pairs hold few of them, and each is seen in one step
-alone: the score's threshold moves with the draw. Here every rollout that the rule is sure of is kept, and a few, half
-of them right, are drawn for each step.
+A prompt's pairs share one right completion. A step's pairs therefore hold few right completions, each is seen in one
+step only, and the score's threshold moves with that draw. Replay keeps every rollout that the rule is sure of, and
+draws some of them for each step, half of them right.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from cooper_rl.jsonl import line_of, whole_records, write_atomically
 from cooper_rl.records import LabelledCompletion, Rollout, Verdict
 
-CAPACITY = 4096  # of each label; of more, a uniform sample is kept
+CAPACITY = 4096  # rollouts kept of each label; where there are more, a uniform sample of them is kept
 FILE = "replay.jsonl"
 
 
@@ -24,7 +24,8 @@ class Replay:
     """Right and wrong rollouts of a run. Every rank holds the same ones.
 
     Args:
-        label_noise: share of the right ones that are another completion of the step (`positive_label_noise`).
+        label_noise: this share of the right ones is replaced by another completion of the step
+            (`positive_label_noise`).
     """
 
     def __init__(self, label_noise: float) -> None:
@@ -43,18 +44,18 @@ class Replay:
                 kept[place] = triple
 
     def draw(self, count: int, rng: random.Random) -> list[LabelledCompletion]:
-        """Half of `count` right ones and half wrong ones, fewer where there are not so many."""
+        """`count` rollouts, half of them right and half wrong; fewer where not so many are kept."""
         halves = (rng.sample(kept, min(count // 2, len(kept))) for kept in self.kept.values())
         return [triple for half in halves for triple in half]
 
     def save(self, folder: Path) -> None:
-        """Into a checkpoint."""
+        """Writes the rollouts into a checkpoint folder."""
         first = json.dumps({"seen": [self.seen[True], self.seen[False]]}) + "\n"
         lines = (line_of(asdict(triple)) for kept in self.kept.values() for triple in kept)
         write_atomically(folder / FILE, first + "".join(lines))
 
     def load(self, folder: Path) -> None:
-        """From a checkpoint; one of a run that had no replay leaves it empty."""
+        """Reads the rollouts from a checkpoint folder. The checkpoint of a run without replay leaves it empty."""
         if not (folder / FILE).is_file():
             return
         first, *records = whole_records(folder / FILE)

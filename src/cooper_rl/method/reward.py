@@ -15,10 +15,10 @@ KNOWN = {
 
 
 class Reward(ABC):
-    """The reward of one completion. A subclass with a name of its own is named in the setting `reward`.
+    """The reward of one completion. The setting `reward` names a subclass of your own as `module:Class`.
 
     Args:
-        threshold: with one, the reward model's score counts as 1 above it and as 0 otherwise.
+        threshold: a score above it counts as 1 and any other as 0. With None the score itself counts.
     """
 
     needs_score = True  # whether a reward model has to be there
@@ -62,7 +62,7 @@ def make_reward(name: str, threshold: float | None = None) -> Reward:
     """The reward of this name, import path or entry point (group `cooper_rl.rewards`).
 
     Raises:
-        BadInputError: there is none.
+        BadInputError: there is no such reward.
     """
     made: Reward = find("cooper_rl.rewards", name, KNOWN)(threshold)
     return made

@@ -13,7 +13,7 @@ KNOWN = {"verifyrm": "cooper_rl.verifyrm.model:VerifyRM"}
 
 
 class RewardModel(Protocol):
-    """A reference-based reward model that can be trained. `verifyrm.updater.RewardModelUpdater` is one.
+    """A reference-based reward model that can be trained, such as `verifyrm.updater.RewardModelUpdater`.
 
     A user's own is given to the trainer, or named in the setting `reward_model_type` as `module:Class` or as an entry
     point of the group `cooper_rl.reward_models`; it is then made by `Class.from_pretrained(path)`.
@@ -29,7 +29,7 @@ class RewardModel(Protocol):
         """Probability, from 0 to 1, that each completion is right."""
 
     def update(self, pairs: Sequence[ContrastivePair], labelled: Sequence[LabelledCompletion]) -> dict[str, float]:
-        """One optimiser step; `reward_model/*` metrics, or nothing where no rank has a pair."""
+        """Takes one optimiser step. Returns `reward_model/*` metrics; empty where no rank has a pair."""
 
     def snapshot(self) -> Any:
         """What `restore` needs: the weights and the optimiser's state."""
@@ -41,4 +41,4 @@ class RewardModel(Protocol):
         """Writes all that `load` needs."""
 
     def load(self, folder: Path) -> None:
-        """Takes on what `save` wrote."""
+        """Restores what `save` wrote."""

@@ -11,7 +11,7 @@ class Skips:
     """Counts steps in a row that a model had to skip.
 
     Args:
-        limit: how many in a row are borne.
+        limit: the run ends after more than this many in a row.
     """
 
     def __init__(self, limit: int) -> None:
@@ -28,5 +28,5 @@ class Skips:
         if self.in_a_row[model] > self.limit:
             raise CooperError(
                 f"{self.in_a_row[model]} steps in a row had a {model} gradient that is not finite; the last checkpoint"
-                " is from before: resume from it with --resume and a lower learning rate"
+                " was written before them: resume from it with --resume and a lower learning rate"
             )

@@ -1,4 +1,4 @@
-"""The processes of a run, as far as the method needs them."""
+"""What the method asks of the processes of a run: to gather records and to sum numbers."""
 
 from __future__ import annotations
 

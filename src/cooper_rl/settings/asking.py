@@ -1,4 +1,4 @@
-"""How language models are asked for completions: `cooper collect`, `annotate` and `eval` share these."""
+"""The settings that `cooper collect`, `annotate` and `eval` share: how language models are asked for completions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from cooper_rl.settings.fields import setting
 
 @dataclass(kw_only=True)
 class BackendSettings:
-    """How a back end is asked; all but `batch_size` are for servers."""
+    """How models are asked. All fields but `batch_size` apply to servers; `batch_size` to models in this process."""
 
     HEADING: ClassVar[str] = "Asking models"
 
     concurrency: int = setting(16, "A server gets at most this many requests at a time.", least=1)
-    timeout_seconds: float = setting(120.0, "One request to a server may take this long.")
+    timeout_seconds: float = setting(120.0, "A request to a server fails after this many seconds.")
     retries: int = setting(
-        4, "A failed request is sent again up to this many times, after longer and longer pauses.", least=0
+        4, "A failed request is sent again up to this many times, each time after a longer pause.", least=0
     )
     api_key_env: str = setting("OPENAI_API_KEY", "A server's key is read from this environment variable.")
     batch_size: int = setting(32, "A model in this process completes this many prompts at a time.", least=1)
@@ -25,12 +25,12 @@ class BackendSettings:
 
 @dataclass(kw_only=True)
 class AskingConfig(BackendSettings):
-    """How models are asked, and when a server is taken for gone."""
+    """How models are asked, and when a command stops because a server does not answer."""
 
     HEADING: ClassVar[str] = "Asking models"
 
     stop_after_failures: int = setting(
-        16, "A server is taken for gone, and the command stops, after this many failed records in a row.", least=1
+        16, "The command stops after this many failed records in a row, since the server seems to be down.", least=1
     )
 
 
@@ -43,7 +43,7 @@ class SamplingSettings:
     temperature: float = setting(0.7, "Completions are sampled at this temperature.", least=0)
     top_p: float = setting(
         0.95,
-        "Completions are sampled from the likeliest tokens that have this share of the probability.",
+        "Completions are sampled from the likeliest tokens whose probabilities add up to this number (top-p).",
         least=0,
         most=1,
     )

@@ -1,4 +1,4 @@
-"""What can be said against a training run before anything heavy is imported."""
+"""Checks of a training run's settings that are made before anything heavy is imported."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ OF_A_CHECKPOINT = (
 
 
 def check_train_settings(settings: TrainSettings, *, resume: bool = False) -> None:
-    """Everything that can be found wrong without loading a model, each as one line.
+    """Checks everything that can be checked without loading a model.
 
     Raises:
-        MissingFileError, BadInputError: what is wrong and the way out.
+        MissingFileError, BadInputError: the first fault found; the message has one line, with the way out.
     """
     settings.check_groups()
     check_model_folder(resolve_model(settings.model_name_or_path, "policy"), "model_name_or_path")
@@ -48,11 +48,11 @@ def check_train_settings(settings: TrainSettings, *, resume: bool = False) -> No
 
 
 def check_output_dir(settings: TrainSettings, *, resume: bool) -> None:
-    """A run is neither written over nor continued with another model, another arm, or other draws.
+    """Refuses a folder whose run would be written over, or continued with another model, another arm or other draws.
 
     Raises:
-        BadInputError: no folder is named; it cannot be written to; it holds a run that is not to be continued, or
-            another one.
+        BadInputError: no folder is named; it cannot be written to; it holds a run and `resume` is false; or its run
+            was made with other settings.
     """
     if not settings.output_dir:
         raise BadInputError("output_dir is not set; give it in the recipe or as --output_dir")
@@ -70,6 +70,6 @@ def check_output_dir(settings: TrainSettings, *, resume: bool) -> None:
     for key in OF_A_CHECKPOINT:
         if key in old and old[key] != getattr(settings, key):
             raise BadInputError(
-                f"{folder}: its checkpoint is of {key} = {old[key]!r}, not {getattr(settings, key)!r};"
+                f"{folder}: its checkpoint was made with {key} = {old[key]!r}, not {getattr(settings, key)!r};"
                 " choose another --output_dir"
             )

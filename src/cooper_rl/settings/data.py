@@ -27,11 +27,11 @@ class DataSettings:
     system_prompt: str | None = setting(None, "This system message comes before each problem; null means none.")
     rehearsal_triples: str | None = setting(
         None,
-        "Stage 2 rehearses these labelled triples, rehearsal_per_step of them at a time: a JSONL file, or nano or"
+        "Stage 2 repeats rehearsal_per_step of these labelled triples at each step: a JSONL file, or nano or"
         " nano-weekdays for shipped ones.",
     )
     variant: str | None = setting(
-        None, "This one of the recipe's variants (settings under a name) is run; null runs the recipe as it is."
+        None, "The run uses this one of the recipe's variants, by its name; null runs the recipe as it is."
     )
 
 
@@ -78,9 +78,11 @@ class ModelSettings:
     assistant_concurrency: int = setting(
         64, "The assistant's server gets at most this many requests at a time.", least=1
     )
-    assistant_timeout_seconds: float = setting(60.0, "One request to the assistant's server may take this long.")
+    assistant_timeout_seconds: float = setting(
+        60.0, "A request to the assistant's server fails after this many seconds."
+    )
     assistant_batch_seconds: float = setting(
-        120.0, "All requests of a step to the assistant's server may take this long; what is late is left out."
+        120.0, "A step waits this many seconds for the assistant's server; requests that are not done are left out."
     )
 
 

@@ -25,8 +25,8 @@ class EvalConfig(VerifierSettings, SamplingSettings, AskingConfig):
     )
     benchmarks: list[str] = setting(
         BENCHMARKS,
-        "The model is measured on these benchmarks, by default the paper's and aqua; any set that dataset_name of"
-        " `cooper train` takes will do.",
+        "The model is measured on these benchmarks, by default the paper's and aqua; each is named as dataset_name of"
+        " `cooper train`.",
     )
     output: str = setting("", "Samples, judged samples and results.json go into this folder.")
     split: str = setting("test", "Problems are taken from this split of each benchmark.")
@@ -42,8 +42,8 @@ class EvalConfig(VerifierSettings, SamplingSettings, AskingConfig):
     )
     verifier: str | None = setting(  # type: ignore[assignment]
         None,
-        "This rule judges, named as in `cooper verify`; null means choice for aqua, a task's own scorer for "
-        "reasoning_gym:TASK, and math for all others.",
+        "This rule judges completions, named as in `cooper verify`; null means choice for aqua, the task's own scorer "
+        "for reasoning_gym:TASK, and math for all others.",
     )
     against: str | None = setting(
         None,

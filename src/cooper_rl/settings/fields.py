@@ -1,4 +1,4 @@
-"""How a setting is written: a dataclass field with its default, the sentence that is its help, and its range."""
+"""How a setting is declared: a dataclass field with its default, its help text and its range."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def setting(default: Value, help_text: str, *, least: float | None = None, most:
     """A dataclass field: `name: type = setting(default, "A sentence.")`.
 
     Args:
-        default: a list or dict is copied for each object.
-        help_text: what `--help` says of it; a full sentence.
+        default: the value where none is given; a list or dict is copied for each object.
+        help_text: the full sentence that `--help` shows.
         least, most: the smallest and the largest number allowed.
     """
     metadata = {"help": help_text, "least": least, "most": most}
@@ -40,9 +40,9 @@ def types_of(cls: type[Any]) -> dict[str, Any]:
 
 
 def groups_of(cls: type[Any]) -> Iterator[tuple[str, list[Field[Any]]]]:
-    """(heading, fields) of each group that a settings class is made of: its bases in their order, then itself.
+    """(heading, fields) of each group of a settings class: its base classes in their order, then the class itself.
 
-    A group is a class with a `HEADING` of its own. A field that a later group writes again stays in its first.
+    A group is a class with a `HEADING` of its own. A field that a later group declares again stays in the first one.
     """
     found = {item.name: item for item in fields(cls)}
     for group in (*_bases(cls), cls):
@@ -58,5 +58,5 @@ def _bases(cls: type[Any]) -> Iterator[type[Any]]:
 
 
 def as_list(value: list[str] | str | None) -> list[str]:
-    """A list, as the command line may give it: one name, or several with commas between them."""
+    """A value from the command line as a list: one name, or several with commas between them."""
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else list(value or ())

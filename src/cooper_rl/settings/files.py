@@ -1,4 +1,4 @@
-"""Where a named model or file lies, and whether it can be used."""
+"""Finds the model or file that a setting names, and checks that it can be used."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ EMBEDDED = {  # the models that the package ships, by their world's name
 
 
 def resolve_model(name: str, part: str) -> str:
-    """A name of `EMBEDDED` is the model that the package ships; any other is itself. `part`: policy or reward_model."""
+    """The folder of a model that the package ships (a name in `EMBEDDED`); any other name is returned as it is.
+
+    Args:
+        part: `policy` or `reward_model`.
+    """
     return str(EMBEDDED[name][part]) if name in EMBEDDED else name
 
 
@@ -28,18 +32,19 @@ def local_file(name: str) -> Path | None:
 
 
 def looks_local(name: str) -> bool:
-    """A path rather than a hub id."""
+    """Whether a name is a path rather than a hub id."""
     return name.startswith(("/", ".", "~")) or name.count("/") != 1
 
 
 def check_model_folder(name: str | Path, key: str = "") -> None:
-    """Refuses a local model that is not there or has no safetensors. A hub id and a .gguf file are let through.
+    """Refuses a local model that does not exist or has no safetensors. A hub id and a .gguf file are not checked.
 
     Args:
         key: the setting that names the model, for the message.
 
     Raises:
-        MissingFileError, BadInputError: no such folder; pickled weights alone; no weights.
+        MissingFileError: there is no such folder.
+        BadInputError: the folder has pickled weights only, or no weights.
     """
     folder, name = Path(name), str(name)
     where = f"{key}: {name}" if key else name
@@ -55,10 +60,11 @@ def check_model_folder(name: str | Path, key: str = "") -> None:
 
 
 def check_file(name: str, key: str) -> None:
-    """Refuses a data file that is not there or is empty.
+    """Refuses a data file that does not exist or is empty.
 
     Raises:
-        MissingFileError, BadInputError: it is neither here nor in COOPER_DATA_DIR; it is empty.
+        MissingFileError: the file is neither here nor in COOPER_DATA_DIR.
+        BadInputError: the file is empty.
     """
     path = local_file(name)
     if path is None:

@@ -51,25 +51,25 @@ class AnnotateConfig(VerifierSettings, AskingConfig):
     output: str = setting(
         "",
         "The triples that are kept are written to this JSONL file; *.dropped.jsonl, *.votes.jsonl and "
-        "*.statistics.json come beside it.",
+        "*.statistics.json are written beside it.",
     )
     judge: str | None = setting(
         None,
-        "This language model judges, named as in models of `cooper collect`; null takes a record's own label "
-        "where it has one, else the rule alone.",
+        "This language model judges, named as in models of `cooper collect`; null takes the label that a record "
+        "has, or the rule's verdict where it has none.",
     )
     judge_max_new_tokens: int = setting(256, "The judge may write this many tokens on one completion.", least=1)
     deduplicate: float = setting(
         0.9,
-        "Two completions of a problem count as one from this share of common word 5-grams on; 0 keeps all.",
+        "Of two completions of a problem that share at least this part of their word 5-grams one is kept; 0 keeps all.",
         least=0,
         most=1,
     )
     decontaminate_against: list[str] = setting(
-        BENCHMARKS, "Questions of these benchmarks are taken out; by default all that `cooper eval` has."
+        BENCHMARKS, "Questions that occur in these benchmarks are removed; by default all benchmarks of `cooper eval`."
     )
     ngram: int = setting(
-        13, "A question is taken out if it shares this many words in a row with a benchmark's question.", least=1
+        13, "A question is removed if it shares this many words in a row with a benchmark's question.", least=1
     )
 
     def __post_init__(self) -> None:

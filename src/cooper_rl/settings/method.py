@@ -1,4 +1,4 @@
-"""The settings of the method itself: what both stages, the guard, the alarm and the measurements read."""
+"""The settings of the method itself: of both stages, the guard, the alarm and the measurements."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cooper_rl.settings.typecheck import check_fields
 class MethodSettings(
     RunSettings, RewardSettings, PairSettings, UpdateSettings, GuardSettings, AlarmSettings, MeasuringSettings
 ):
-    """All that Cooper adds to GRPO. After its making `arm`, `reward` and `cotrain` are all set and agree.
+    """All settings that Cooper adds to GRPO. The constructor sets `arm`, `reward` and `cotrain` so that they agree.
 
     Raises:
         BadInputError: a value of the wrong type or out of its range, or an arm that contradicts the reward.
@@ -40,10 +40,10 @@ class MethodSettings(
 
     @property
     def needs_reward_model(self) -> bool:
-        """Whether a reward model scores or is trained; a rule alone needs none."""
+        """Whether the run needs a reward model: for the reward, or because it is co-trained."""
         return self.reward != "rule" or self.cotrain
 
     @property
     def asks_assistant(self) -> bool:
-        """Whether stage 2 wants wrong rewrites from a language model."""
+        """Whether stage 2 takes wrong rewrites from a language model."""
         return self.cotrain and self.negative_sources.get("assistant", 0) > 0

@@ -1,4 +1,4 @@
-"""The trainer's settings that Cooper has a say in: its own defaults, and what its checks and `cooper doctor` read.
+"""The trainer's settings that have a default of Cooper's own, or that its checks and `cooper doctor` read.
 
 Each is a field of TRL's GRPOConfig under the same name. TRL's other fields can be given too (`trl_fields.py`).
 """
@@ -15,7 +15,7 @@ from cooper_rl.settings.typecheck import check_fields
 
 @dataclass
 class RunSettings:
-    """What the trainer and the method both read."""
+    """The settings that the trainer and the method both read."""
 
     HEADING: ClassVar[str] = "Policy and trainer"
 
@@ -28,16 +28,16 @@ class RunSettings:
 
 @dataclass
 class PolicySettings(RunSettings):
-    """The policy's GRPO step. The paper's settings, where TRL's defaults are others."""
+    """The policy's GRPO step. Where TRL's defaults differ from the paper, the defaults are the paper's."""
 
     HEADING: ClassVar[str] = "Policy and trainer"
 
-    max_steps: int = setting(-1, "The policy takes this many optimiser steps; -1 goes by num_train_epochs.")
+    max_steps: int = setting(-1, "The policy takes this many optimiser steps; -1 lets num_train_epochs decide.")
     per_device_train_batch_size: int = setting(
         8, "This many completions go through the policy at a time on each device.", least=1
     )
     gradient_accumulation_steps: int = setting(
-        1, "The gradient is added up over this many such batches before the optimiser's step.", least=1
+        1, "The gradient is summed over this many batches before the optimiser's step.", least=1
     )
     steps_per_generation: int | None = setting(
         None,
@@ -47,7 +47,8 @@ class PolicySettings(RunSettings):
     )
     generation_batch_size: int | None = setting(
         None,
-        "This many completions are generated at once on all devices; give it or steps_per_generation.",
+        "This many completions are generated at once on all devices together; give either this or"
+        " steps_per_generation.",
         least=1,
     )
     num_iterations: int = setting(1, "Each generated batch is trained on this many times.", least=1)
@@ -66,12 +67,12 @@ class PolicySettings(RunSettings):
     )
     bf16: bool = setting(False, "True computes forward passes in bfloat16; weights stay float32.")
     gradient_checkpointing: bool | None = setting(
-        None, "True computes activations again in the backward pass, which saves memory; null means no."
+        None, "True recomputes activations in the backward pass, which saves memory but takes longer; null means false."
     )
-    logging_steps: float = setting(1, "A line of metrics is written every so many steps.", least=0)
-    save_steps: float = setting(500, "A checkpoint is written every so many steps.", least=0)
+    logging_steps: float = setting(1, "A line of metrics is written every this many steps.", least=0)
+    save_steps: float = setting(500, "A checkpoint is written every this many steps.", least=0)
     save_total_limit: int | None = setting(
-        2, "This many checkpoints are kept, at least 2, since a kill may cut off the last one; null keeps all.", least=2
+        2, "This many checkpoints are kept; 2 or more, since a kill may cut off the last one; null keeps all.", least=2
     )
     report_to: str | list[str] = setting(
         "none", "Metrics go to these trackers, named as in TRL, besides the run folder."
@@ -95,7 +96,7 @@ class PolicySettings(RunSettings):
         """Refuses a group size that does not divide the generation batch.
 
         Raises:
-            BadInputError: it does not.
+            BadInputError: the generation batch is not a multiple of `num_generations`.
         """
         batch = self.generation_batch_size or self.per_device_train_batch_size * self.generation_batches
         if batch % self.num_generations:

@@ -18,14 +18,15 @@ Layer = tuple[str, dict[str, Any]]  # (where it is written, its keys)
 
 
 def load_recipe(path: str | Path | None, overrides: Sequence[str] = (), *, command: str = "train") -> dict[str, Any]:
-    """The recipe's keys with the overrides on top, each of its setting's type.
+    """The recipe's keys with the overrides on top. Each value has its setting's type.
 
-    `extends: other.yaml` begins with another recipe's keys. Of `variants: {name: {key: value}}` the one that
-    `variant` names lies between the recipe and the command line.
+    `extends: other.yaml` starts from another recipe's keys. `variants: {name: {key: value}}` holds alternatives; the
+    keys of the one that `variant` names override the recipe, and the command line overrides them.
 
     Raises:
-        MissingFileError, BadInputError: no such file, bad YAML, an unknown key (with the nearest known one), a value
-            of the wrong type.
+        MissingFileError: there is no such file.
+        BadInputError: bad YAML, a value of the wrong type, or an unknown key; the message suggests the nearest known
+            key.
     """
     layers = read_layers(Path(path)) if path is not None else []
     given = parse_overrides(overrides)
@@ -39,7 +40,7 @@ def load_recipe(path: str | Path | None, overrides: Sequence[str] = (), *, comma
     variant = given.get("variant") or written.get("variant")
     if variant and variant not in variants:
         raise BadInputError(f"{path}: no variant {variant!r}; it has {', '.join(variants) or 'none'}")
-    for name, keys in variants.items():  # those that do not apply are checked too
+    for name, keys in variants.items():  # variants that are not chosen are checked too
         fitting = checked_keys(keys, command, f"{path}: variant {name}")
         if name == variant:
             recipe = overlaid(recipe, fitting)
@@ -47,11 +48,11 @@ def load_recipe(path: str | Path | None, overrides: Sequence[str] = (), *, comma
 
 
 def checked_keys(keys: Mapping[str, Any], command: str, source: str) -> dict[str, Any]:
-    """The keys of one layer, each value of its setting's type.
+    """The keys of one layer. Each value is converted to its setting's type.
 
     Raises:
         BadInputError: an unknown key, a value of the wrong type or out of its range, or an arm that contradicts the
-            reward beside it.
+            reward given with it.
     """
     known, found = known_keys(command), {}
     for key, value in keys.items():
@@ -70,7 +71,8 @@ def checked_keys(keys: Mapping[str, Any], command: str, source: str) -> dict[str
 def overlaid(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of one layer on top of another's.
 
-    An arm replaces the reward and cotrain below it. Above an arm, reward or cotrain replace their half of its pair.
+    An arm in the upper layer replaces the lower layer's reward and cotrain. A reward or cotrain in the upper layer
+    replaces that one setting of the lower layer's arm.
     """
     kept = dict(below)
     if above.get("arm") is not None:
@@ -82,7 +84,7 @@ def overlaid(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, An
 
 
 def read_layers(path: Path) -> list[Layer]:
-    """A recipe file's keys after those of the recipes that it extends, the first of them first.
+    """The layers of a recipe file: those of the recipe that it extends come first, its own keys last.
 
     Raises:
         MissingFileError, BadInputError: no such file, bad YAML, not a mapping.
@@ -92,9 +94,9 @@ def read_layers(path: Path) -> list[Layer]:
     try:
         keys = yaml.safe_load(path.read_text()) or {}
     except yaml.YAMLError as error:
-        raise BadInputError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+        raise BadInputError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
     if not isinstance(keys, dict):
-        raise BadInputError(f"{path}: a recipe is `key: value` lines")
+        raise BadInputError(f"{path}: not a recipe; give each setting as `key: value`")
     variants = keys.get("variants", {})
     if not isinstance(variants, dict) or not all(isinstance(value, dict) for value in variants.values()):
         raise BadInputError(f"{path}: variants: give `name: {{key: value}}`")
@@ -103,7 +105,7 @@ def read_layers(path: Path) -> list[Layer]:
 
 
 def read_recipe(path: Path) -> dict[str, Any]:
-    """A recipe file's keys on top of those that it extends, as they are written.
+    """A recipe file's keys, as they are written, on top of those of the recipes that it extends.
 
     Raises:
         MissingFileError, BadInputError: no such file, bad YAML, not a mapping.
@@ -123,7 +125,7 @@ def parse_overrides(arguments: Sequence[str]) -> dict[str, Any]:
     while rest:
         word = rest.pop(0)
         if not word.startswith("--"):
-            raise BadInputError(f"command line: {word!r} is not --key value")
+            raise BadInputError(f"command line: {word!r} is not an option; give settings as --key value")
         key, equals, value = word[2:].partition("=")
         if not equals:
             value = rest.pop(0) if rest and not rest[0].startswith("--") else "true"

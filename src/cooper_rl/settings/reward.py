@@ -1,4 +1,4 @@
-"""The policy's reward and the names of its pairs with co-training."""
+"""The settings of the policy's reward, and the arms: names for pairs of a reward and co-training."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ARMS: dict[str, tuple[str, bool]] = {  # what an arm's name stands for: (reward,
     "rule+cotrain": ("rule", True),
 }
 DEFAULT_ARM = "cooper"
-GIVEN_BY_ANOTHER: Any = None  # of arm, reward and cotrain, until `resolve_arm` has filled in all three
+GIVEN_BY_ANOTHER: Any = None  # stands in for arm, reward or cotrain until `resolve_arm` has filled in all three
 
 
 @dataclass
@@ -30,33 +30,37 @@ class RewardSettings(VerifierSettings):
 
     arm: Arm | None = setting(
         GIVEN_BY_ANOTHER,
-        "An arm is a name for a pair of reward and cotrain: rule (rule, false), static (score, false), cooper "
-        "(score, true), hybrid (hybrid, false), hybrid+cotrain or rule+cotrain. Without one, reward and cotrain "
-        "decide; without any of the three it is cooper.",
+        "This name sets reward and cotrain together: rule (rule, false), static (score, false), cooper "
+        "(score, true), hybrid (hybrid, false), hybrid+cotrain (hybrid, true) or rule+cotrain (rule, true). Without "
+        "it, reward and cotrain decide; if none of the three is given, it is cooper.",
     )
     reward: str = setting(
         GIVEN_BY_ANOTHER,
-        "A completion is rewarded by rule (1 where the verifier says CORRECT, else 0), by score (that of the "
-        "reward model), by hybrid (1 where the verifier says CORRECT, else the score), or by your own as "
-        "module:Class. Without it, the arm says.",
+        "The reward of a completion is rule (1 where the verifier says CORRECT, else 0), score (the reward model's "
+        "score), hybrid (1 where the verifier says CORRECT, else the score), or a class of your own as "
+        "module:Class. Without it, arm decides.",
     )
     cotrain: bool = setting(
         GIVEN_BY_ANOTHER,
-        "True trains the reward model along with the policy (stage 2). Without it, the arm says.",
+        "True trains the reward model along with the policy (stage 2). Without it, arm decides.",
     )
     reward_threshold: float | None = setting(
-        None, "A score above this number is rewarded with 1 and any other with 0; null rewards with the score itself."
+        None, "A score above this number gives the reward 1 and any other 0; null makes the score itself the reward."
     )
-    verifier_deadline_seconds: float = setting(5.0, "The verifier may take this long for one completion.")
+    verifier_deadline_seconds: float = setting(
+        5.0, "The verifier gives up on a completion, with the verdict TIMEOUT, after this many seconds."
+    )
 
 
 def resolve_arm(
     arm: str | None, reward: str | None, cotrain: bool | None, source: str = ""
 ) -> tuple[str | None, str, bool]:
-    """(arm, reward, cotrain) from those that are given; the default is `cooper`. A reward of one's own has no arm.
+    """(arm, reward, cotrain) from those that are given. If none is given, the arm is `cooper`.
+
+    The arm is None where no arm is a name for the pair, as with a reward of the user's own.
 
     Args:
-        source: who gives them, for the message.
+        source: the file or command line that gives them; error messages begin with it.
 
     Raises:
         BadInputError: an unknown arm, or an arm that contradicts the reward or cotrain beside it.
@@ -71,7 +75,7 @@ def resolve_arm(
     for key, value, own in (("reward", reward, of_arm), ("cotrain", cotrain, trained)):
         if value is not None and value != own:
             raise BadInputError(
-                f"{where}{key}: {_yaml(value)} contradicts arm {arm}, which is reward {of_arm} and cotrain"
+                f"{where}{key}: {_yaml(value)} contradicts arm {arm}, which means reward {of_arm} and cotrain"
                 f" {_yaml(trained)}; leave one of them out"
             )
     return arm, of_arm, trained

@@ -12,7 +12,7 @@ from cooper_rl.settings.typecheck import check_fields, check_given
 
 @dataclass
 class FilesSettings:
-    """The model, what it learns from, what it is measured on, and where it goes."""
+    """The model, its training and held-out data, and its output folder."""
 
     HEADING: ClassVar[str] = "Model and data"
 
@@ -36,12 +36,12 @@ class FilesSettings:
 
 @dataclass(kw_only=True)
 class ReadingSettings:
-    """What the model reads, and which of its weights are trained."""
+    """The model's input, and which of its weights are trained."""
 
     HEADING: ClassVar[str] = "Input and weights"
 
     max_tokens: int = setting(
-        1024, "The model reads this many tokens; a longer completion loses its beginning.", least=1
+        1024, "The model reads at most this many tokens; a longer completion loses its beginning.", least=1
     )
     with_reference: bool = setting(
         True, "True lets the model read the reference answer beside question and completion."
@@ -58,17 +58,17 @@ class ReadingSettings:
 
 @dataclass(kw_only=True)
 class OptimiserSettings:
-    """The steps. Defaults are the released settings: AdamW 2e-5, weight decay 0.01, 3 epochs."""
+    """The optimiser's steps. The defaults are the released settings: AdamW 2e-5, weight decay 0.01, 3 epochs."""
 
     HEADING: ClassVar[str] = "Optimiser"
 
-    num_train_epochs: float = setting(3.0, "The triples are gone through this many times.", least=0)
-    max_steps: int = setting(-1, "This many optimiser steps are taken; -1 goes by num_train_epochs.")
+    num_train_epochs: float = setting(3.0, "The model is trained for this many passes over the triples.", least=0)
+    max_steps: int = setting(-1, "This many optimiser steps are taken; -1 lets num_train_epochs decide.")
     per_device_train_batch_size: int = setting(
         32, "This many triples go through the model at a time on each device.", least=1
     )
     gradient_accumulation_steps: int = setting(
-        1, "The gradient is added up over this many batches before the optimiser's step.", least=1
+        1, "The gradient is summed over this many batches before the optimiser's step.", least=1
     )
     learning_rate: float = setting(2e-5, "The learning rate peaks at this value.", least=0)
     lr_scheduler_type: Literal["cosine", "linear", "constant"] = setting(
@@ -77,26 +77,31 @@ class OptimiserSettings:
     warmup_ratio: float = setting(0.03, "The learning rate rises from 0 over this share of the steps.", least=0, most=1)
     optim: Literal["adamw_torch_fused", "adamw_torch"] = setting(
         "adamw_torch_fused",
-        "This optimiser is used: adamw_torch_fused is faster, adamw_torch rounds as the shipped weights were made.",
+        "This optimiser is used: adamw_torch_fused is faster; the shipped weights were made with adamw_torch.",
     )
     weight_decay: float = setting(0.01, "AdamW decays the weights this strongly.", least=0)
     adam_beta1: float = setting(
-        0.9, "AdamW keeps this much of its mean of past gradients at each step.", least=0, most=1
+        0.9, "AdamW's running mean of the gradients decays by this factor at each step (beta 1).", least=0, most=1
     )
     adam_beta2: float = setting(
-        0.999, "AdamW keeps this much of its mean of past squared gradients at each step.", least=0, most=1
+        0.999,
+        "AdamW's running mean of the squared gradients decays by this factor at each step (beta 2).",
+        least=0,
+        most=1,
     )
     max_grad_norm: float = setting(1.0, "The gradient is clipped to this norm.", least=0)
     bf16: bool = setting(False, "True computes forward passes in bfloat16; weights stay float32.")
     gradient_checkpointing: bool = setting(
-        False, "True computes activations again in the backward pass, which saves memory."
+        False, "True recomputes activations in the backward pass, which saves memory but takes longer."
     )
-    class_balance: bool = setting(False, "True weighs right and wrong triples the same in the loss as a whole.")
+    class_balance: bool = setting(
+        False, "True weights the loss so that right and wrong triples count the same, however many there are of each."
+    )
 
 
 @dataclass(kw_only=True)
 class AugmentationSettings:
-    """Triples that are added to those of the files; each share is drawn with `seed`."""
+    """Shares of the triples that are repeated in a changed form. Each share is drawn with `seed`."""
 
     HEADING: ClassVar[str] = "Augmentation"
 
@@ -105,13 +110,14 @@ class AugmentationSettings:
     )
     augment_alone: float = setting(
         0.0,
-        "This share of the triples is repeated with nothing but the answer that the completion states.",
+        "This share of the triples is repeated with the completion cut down to the answer that it states.",
         least=0,
         most=1,
     )
     augment_wrong: float = setting(
         0.0,
-        "This share of the right triples is repeated as wrong ones: with another answer, none, several, or cut off.",
+        "This share of the right triples is repeated as wrong ones: with another answer, without an answer, with"
+        " several answers, or cut off.",
         least=0,
         most=1,
     )
@@ -125,11 +131,12 @@ class AugmentationSettings:
         0.0, "This share of the questions is repeated with invented answers.", least=0, most=1
     )
     augment_choices: float = setting(
-        0.0, "This share of the questions is repeated as questions of choice.", least=0, most=1
+        0.0, "This share of the questions is repeated as multiple-choice questions.", least=0, most=1
     )
     augment_working: float = setting(
         0.0,
-        "This share of the triples is repeated with answer and reference answer after another completion's working.",
+        "This share of the triples is repeated with answer and reference answer put after the reasoning of another"
+        " completion.",
         least=0,
         most=1,
     )
@@ -143,15 +150,15 @@ class CheckpointSettings:
 
     calibrate: bool = setting(False, "True fits a temperature on the held-out triples and stores it with the model.")
     eval_steps: int = setting(
-        0, "Held-out triples are measured every so many steps; 0 measures at the end alone.", least=0
+        0, "The model is measured on the held-out triples every this many steps; 0 measures at the end only.", least=0
     )
     early_stopping_patience: int = setting(
         0,
-        "Training stops after so many measurements without a better balanced accuracy; 0 never stops early.",
+        "Training stops after this many measurements without a better balanced accuracy; 0 never stops early.",
         least=0,
     )
-    save_steps: int = setting(0, "A checkpoint for --resume is written every so many steps; 0 writes none.", least=0)
-    logging_steps: int = setting(20, "The loss is logged every so many steps.", least=1)
+    save_steps: int = setting(0, "A checkpoint for --resume is written every this many steps; 0 writes none.", least=0)
+    logging_steps: int = setting(20, "The loss is logged every this many steps.", least=1)
 
 
 @dataclass
@@ -168,6 +175,6 @@ class RewardModelTrainConfig(
         check_fields(self, RewardModelTrainConfig, "train-rm")
         check_given(self, "train-rm", "model_name_or_path", "train_files", "output_dir")
         if self.early_stopping_patience and (not self.eval_steps or self.save_steps % self.eval_steps):
-            raise BadInputError("train-rm: early stopping needs eval_steps, and save_steps a multiple of it")
+            raise BadInputError("train-rm: early stopping needs eval_steps, and save_steps must be a multiple of it")
         if self.heldout_fraction == 1:
-            raise BadInputError("train-rm: heldout_fraction = 1: leaves nothing to train on; it must be below 1")
+            raise BadInputError("train-rm: heldout_fraction = 1 leaves nothing to train on; it must be below 1")

@@ -1,4 +1,4 @@
-"""Stage 2: the pairs that the reward model learns from, its step, and what watches over it."""
+"""The settings of stage 2: the pairs, the reward model's step, the guard, the alarm and the measurements."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class PairSettings:
     )
     negative_tries: int = setting(
         3,
-        "A source is asked this many times for a negative that the rule finds wrong before the pair is given up.",
+        "A source is asked up to this many times for a completion that the rule finds wrong.",
         least=1,
     )
     negative_fallback: str = setting(
         "none",
-        "This source is asked where all tries of a pair's own source have failed: perturb, shuffle or your own as "
-        "module:Class. none gives the pair up.",
+        "This source is asked where all negative_tries of a pair's own source have failed: perturb, shuffle or your "
+        "own as module:Class; none makes no pair then.",
     )
     positive_label_noise: float = setting(
         0.0,
@@ -44,8 +44,8 @@ class PairSettings:
     )
     positive_fallback: Literal["none", "worked_solution"] = setting(
         "none",
-        "Where no rollout is right, worked_solution takes the data set's own solution as the positive; none makes"
-        " no pair.",
+        "Where no rollout of a prompt is right, worked_solution takes the data set's solution as the positive, and"
+        " none makes no pair.",
     )
 
 
@@ -58,11 +58,15 @@ class UpdateSettings:
     reward_model_learning_rate: float = setting(1e-5, "The reward model's learning rate peaks at this value.", least=0)
     reward_model_weight_decay: float = setting(0.01, "AdamW decays the reward model's weights this strongly.", least=0)
     reward_model_adam_beta1: float = setting(
-        0.9, "The reward model's AdamW keeps this much of its mean of past gradients at each step.", least=0, most=1
+        0.9,
+        "The running mean of the gradients in the reward model's AdamW decays by this factor at each step (beta 1).",
+        least=0,
+        most=1,
     )
     reward_model_adam_beta2: float = setting(
         0.999,
-        "The reward model's AdamW keeps this much of its mean of past squared gradients at each step.",
+        "The running mean of the squared gradients in the reward model's AdamW decays by this factor at each step"
+        " (beta 2).",
         least=0,
         most=1,
     )
@@ -78,20 +82,24 @@ class UpdateSettings:
     )
     reward_model_pairs_per_pass: int = setting(
         0,
-        "This many pairs go through the reward model at a time; fewer need less memory, 0 takes all of a step.",
+        "This many pairs go through the reward model at a time; fewer need less memory; 0 takes all pairs of a step.",
         least=0,
     )
     rehearsal_per_step: int = setting(
         0,
-        "Each step learns this many of the rehearsal_triples too, so that the score's threshold does not drift.",
+        "Each step also trains the reward model on this many of the rehearsal_triples, so that the threshold between"
+        " right and wrong does not drift.",
         least=0,
     )
     replay_per_step: int = setting(
         0,
-        "Each step learns this many of the run's own rollouts with the rule's label too, half of them right.",
+        "Each step also trains the reward model on this many of the run's rollouts with the rule's label, half of"
+        " them right.",
         least=0,
     )
-    label_pairs: bool = setting(False, "True adds the cross-entropy of the pairs' own labels to the contrastive loss.")
+    label_pairs: bool = setting(
+        False, "True adds the binary cross-entropy of the pairs, right against wrong, to the contrastive loss."
+    )
 
 
 @dataclass
@@ -101,11 +109,11 @@ class GuardSettings:
     HEADING: ClassVar[str] = "Guard and alarm"
 
     guard_steps: int = setting(
-        10, "The guard checks all anchors and probes after every so many updates; 0 means no guard.", least=0
+        10, "The guard checks all anchors and probes after every this many updates; 0 means no guard.", least=0
     )
     guard_sample: int = setting(
         64,
-        "The guard checks this many anchors and probes after each update, and all of them where these fall.",
+        "The guard checks this many anchors and probes after each update, and all of them where these got worse.",
         least=0,
     )
     guard_tolerance: float = setting(
@@ -131,14 +139,14 @@ class AlarmSettings:
 
     rule_misses_per_hit: float = setting(
         0.0,
-        "The rule calls this many right completions INCORRECT for each that it calls CORRECT; the reward model's "
-        "false-positive rate is corrected by it.",
+        "The false-positive rate is computed as if the rule called this many right completions INCORRECT for each "
+        "one that it calls CORRECT.",
         least=0,
     )
     alarm_action: Literal["log", "stop", "hybrid"] = setting(
         "log",
-        "When the hacking alarm fires, log warns, stop ends the run with a checkpoint, and hybrid makes the "
-        "reward hybrid from then on.",
+        "When the hacking alarm fires, log writes a warning, stop ends the run with a checkpoint, and hybrid changes "
+        "the reward to hybrid.",
     )
     monitors: list[str] = setting(
         [], "These monitors of your own watch each step, before the guard; each is named as module:Class."
@@ -156,23 +164,24 @@ class MeasuringSettings:
 
     heldout_steps: int = setting(
         10,
-        "Held-out problems and triples are measured every so many steps and at the end; 0 measures at the end alone.",
+        "The policy and the reward model are measured on the held-out data every this many steps and at the end; 0"
+        " measures at the end only.",
         least=0,
     )
     heldout_temperature: float = setting(0.7, "Held-out completions are sampled at this temperature.", least=0)
     heldout_top_p: float = setting(
         0.95,
-        "Held-out completions are sampled from the likeliest tokens that have this share of the probability.",
+        "Held-out completions are sampled from the likeliest tokens whose probabilities add up to this number (top-p).",
         least=0,
         most=1,
     )
 
 
 def check_negative_sources(weights: Mapping[str, float]) -> None:
-    """Refuses weights none of which is positive.
+    """Checks that at least one negative source has a positive weight.
 
     Raises:
-        BadInputError: there is no source to take negatives from.
+        BadInputError: no weight is positive.
     """
     if not any(weight > 0 for weight in weights.values()):
         raise BadInputError(f"negative_sources: {dict(weights)}: give at least one source a positive weight")

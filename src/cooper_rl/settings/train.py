@@ -15,7 +15,7 @@ from cooper_rl.settings.typecheck import check_fields
 
 @dataclass
 class TrainRecipe(DataSettings, ModelSettings, AnchorSettings, HeldOutSettings):
-    """What a run needs beside the method's and the trainer's settings: data and models."""
+    """A run's data and models: what it needs besides the settings of the method and the trainer."""
 
     def __post_init__(self) -> None:
         check_fields(self, TrainRecipe)
@@ -23,12 +23,12 @@ class TrainRecipe(DataSettings, ModelSettings, AnchorSettings, HeldOutSettings):
 
 @dataclass
 class TrainerSettings(MethodSettings, PolicySettings):
-    """The settings of the method and of the policy's trainer: what an engine reads."""
+    """The settings that an engine reads: those of the method and of the policy's trainer."""
 
 
 @dataclass
 class TrainSettings(TrainRecipe, TrainerSettings):
-    """A training recipe, resolved and checked. `trainer_kwargs` has TRL's other fields, which are TRL's to explain.
+    """A training recipe, resolved and checked. `trainer_kwargs` holds the fields of GRPOConfig that are not Cooper's.
 
     Raises:
         BadInputError: a value of the wrong type or out of its range, or an arm that contradicts the reward.
@@ -43,12 +43,12 @@ class TrainSettings(TrainRecipe, TrainerSettings):
 
     @classmethod
     def from_recipe(cls, recipe: Mapping[str, Any]) -> TrainSettings:
-        """The settings of a recipe's keys; keys that are none of ours are TRL's."""
+        """The settings of a recipe. Keys that are not Cooper's go into `trainer_kwargs`."""
         own = {item.name for _, group in groups_of(cls) for item in group}
         others = {key: value for key, value in recipe.items() if key not in own}
         return cls(**{key: value for key, value in recipe.items() if key in own}, trainer_kwargs=others)
 
     def trainer_settings(self) -> dict[str, Any]:
-        """What `CooperConfig` takes: the method's fields, the policy's, and TRL's others."""
+        """The arguments of `CooperConfig`: the fields of the method and the policy, and TRL's other fields."""
         own = {item.name: getattr(self, item.name) for item in fields(TrainerSettings)}
         return {**own, **self.trainer_kwargs}

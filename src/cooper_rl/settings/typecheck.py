@@ -1,4 +1,4 @@
-"""Whether a value is of a setting's type; YAML's two traps are undone on the way."""
+"""Checks that a value has a setting's type, and repairs the two values that YAML 1.1 reads as another type."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "
 
 
 class WrongTypeError(Exception):
-    """A value is not of the type wanted."""
+    """A value is not of the wanted type."""
 
 
 def fitted(value: Any, wanted: Any) -> Any:
-    """The value as one of this type.
+    """The value, converted to the wanted type where YAML or the command line writes that type in another way.
 
-    It is the value itself but for what YAML and the command line write in another way: `1e-5`, which YAML 1.1 reads
-    as text, is a number where no text is wanted; `no` is a word again where it is a choice; where a list of texts is
-    wanted, text is one with commas between its parts, and null an empty one; a path is text.
+    - `1e-5`, which YAML 1.1 reads as text, becomes a number where no text is wanted.
+    - `no`, which YAML 1.1 reads as false, becomes a word where a choice of words is wanted.
+    - Text with commas becomes a list where a list of texts is wanted, and null becomes an empty list.
+    - A path becomes text.
 
     Raises:
-        WrongTypeError: it is of another type.
+        WrongTypeError: the value is of another type.
     """
     if wanted is Any:
         return value
@@ -90,7 +91,7 @@ def _scalar(value: Any, wanted: Any) -> Any:
 
 
 def described(wanted: Any) -> str:
-    """A type in words: what a message says is wanted."""
+    """A type in words, for error messages."""
     origin, inner = get_origin(wanted), get_args(wanted)
     if wanted is Any:
         return "anything"
@@ -116,10 +117,10 @@ def fits(value: Any, wanted: Any) -> bool:
 
 
 def checked(key: str, value: Any, wanted: Any, source: str = "") -> Any:
-    """The value of a setting as one of its type.
+    """The value of a setting, converted to its type as `fitted` does.
 
     Raises:
-        BadInputError: it is of another type; the message names source, key, value and what is wanted.
+        BadInputError: it is of another type; the message names source, key, value and the wanted type.
     """
     try:
         return fitted(value, wanted)
@@ -129,7 +130,7 @@ def checked(key: str, value: Any, wanted: Any, source: str = "") -> Any:
 
 
 def check_fields(settings: Any, cls: type[Any], source: str = "") -> None:
-    """Checks the types and ranges of those fields of `settings` that `cls` has, and puts fitted values in place.
+    """Checks type and range of the fields of `settings` that `cls` declares, and stores the converted values.
 
     Raises:
         BadInputError: a value of another type, or outside its range.
@@ -142,10 +143,10 @@ def check_fields(settings: Any, cls: type[Any], source: str = "") -> None:
 
 
 def check_range(key: str, value: Any, limits: Mapping[str, Any], source: str = "") -> None:
-    """Refuses a number outside the range that a field's metadata name.
+    """Refuses a number outside the range in a field's metadata.
 
     Raises:
-        BadInputError: it is outside.
+        BadInputError: the number is outside the range.
     """
     least, most = limits.get("least"), limits.get("most")
     if not isinstance(value, Real) or isinstance(value, bool):
@@ -159,10 +160,10 @@ def check_range(key: str, value: Any, limits: Mapping[str, Any], source: str = "
 
 
 def check_given(settings: Any, command: str, *names: str) -> None:
-    """Refuses an empty value of a setting that a command cannot do without.
+    """Refuses an empty value of a setting that a command needs.
 
     Raises:
-        BadInputError: it is empty.
+        BadInputError: the value is empty.
     """
     for name in names:
         if not getattr(settings, name):

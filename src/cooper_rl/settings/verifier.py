@@ -1,4 +1,4 @@
-"""Who judges completions by rule."""
+"""The settings of the rule verifier."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cooper_rl.settings.fields import setting
 
 @dataclass(kw_only=True)
 class VerifierSettings:
-    """The rule and its processes."""
+    """The rule that judges completions, and its worker processes."""
 
     HEADING: ClassVar[str] = "Verifier"
 

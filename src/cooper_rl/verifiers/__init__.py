@@ -1,4 +1,4 @@
-"""Rule verifiers: a reference answer and a completion in, a verdict out; never a crash, never a hang."""
+"""Rule verifiers: they compare a completion with a reference answer and return a verdict. They never crash or hang."""
 
 from cooper_rl.verifiers.pool import RuleVerifier
 

@@ -1,11 +1,11 @@
-"""What every verifier and every answer form must hold to, as checks that anyone can run on their own.
+"""The contract of verifiers and answer forms, as checks that you can run on your own.
 
     from cooper_rl.verifiers.contract import check_form, check_verifier
 
     def test_my_rules():
         check_verifier("my_rules:explain", ["12", "Paris"])
 
-A check that fails raises an AssertionError that says what was seen.
+A check that fails raises an AssertionError that says what happened.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from cooper_rl.verifiers.math.markup import strip_markup
 from cooper_rl.verifiers.math.reader import Reader
 from cooper_rl.verifiers.pool import RuleVerifier
 
-FORM_SECONDS = 1.0  # for a form to read any text
-GRACE_SECONDS = 2.0  # past the deadline, in which a worker is ended
+FORM_SECONDS = 1.0  # a form must read any text within this time
+GRACE_SECONDS = 2.0  # allowed past the deadline, since ending a worker takes time
 HOSTILE = (
     "",
     " \x00\n",
@@ -74,18 +74,18 @@ def check_verifier(
     symmetric: bool = True,
     deadline_seconds: float = 5.0,
 ) -> None:
-    """Checks a verifier in worker processes, as it is used.
+    """Checks a verifier in worker processes, as in real use.
 
     Args:
-        kind: as `RuleVerifier` takes it.
-        answers: reference answers, none of which is another's.
-        stated: how a completion states an answer; `{}` stands for it.
-        symmetric: whether exchanging reference and answer keeps the verdict. Leave it out for a rule with two
-            different sides, such as one that rounds.
+        kind: the verifier's name, as `RuleVerifier` takes it.
+        answers: reference answers that all differ from one another.
+        stated: how a completion states an answer; `{}` stands for the answer.
+        symmetric: whether exchanging reference and answer must keep the verdict. Set False for a rule that treats the
+            two differently, such as one that rounds.
         deadline_seconds: for one item, as `RuleVerifier` takes it.
 
     Raises:
-        AssertionError: it does not hold to the contract.
+        AssertionError: the verifier breaks the contract.
         BadInputError: there is no such verifier.
     """
     found = load(import_path(kind))(answers[0], stated.format(answers[0]))
@@ -116,11 +116,11 @@ def _check_verdicts(verifier: RuleVerifier, answers: Sequence[str], stated: str,
 
 
 def _check_hostile(verifier: RuleVerifier, reference: str, completion: str) -> None:
-    """No exception, a verdict in time, be it TIMEOUT, and no CORRECT of a text without the answer in it.
+    """Checks a text that is hard to judge: no exception, a verdict in time, and no CORRECT without the answer.
 
-    Running out of memory is no defect.
+    TIMEOUT is a verdict in time. Running out of memory is allowed.
     """
-    verifier.verify(reference, "")  # after a text that ended its worker another has to start, which takes seconds
+    verifier.verify(reference, "")  # if the last text ended the worker, a new one starts here, which takes seconds
     started = time.monotonic()
     found = verifier.explain(reference, completion)
     seconds, text = time.monotonic() - started, completion[:60]
@@ -136,11 +136,11 @@ def check_form(form: type[AnswerForm], texts: Sequence[str], *, equal: Sequence[
     """Checks an answer form.
 
     Args:
-        texts: answers in this form, with markup or without, none of which is equal to another.
+        texts: answers in this form, with or without markup, that all differ from one another.
         equal: pairs of texts that are the same answer.
 
     Raises:
-        AssertionError: it does not hold to the contract.
+        AssertionError: the form breaks the contract.
     """
     reader = Reader((form,))
     values = [_value(form, reader, text) for text in texts]
@@ -166,7 +166,7 @@ def check_form(form: type[AnswerForm], texts: Sequence[str], *, equal: Sequence[
 
 
 def _value(form: type[AnswerForm], reader: Reader, text: str) -> AnswerForm:
-    """What the form reads a text as, alone and among the other forms."""
+    """The form's value of a text. Checks that it is read in the same way alone and among the other forms."""
     value = form.parse(strip_markup(text), reader.form_of)
     assert isinstance(value, form), f"{form.__name__} reads {text!r} as {value!r}"
     assert isinstance(reader.form_of(text), form), f"{text!r} is read as {reader.form_of(text)!r}"

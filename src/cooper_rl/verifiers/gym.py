@@ -12,10 +12,10 @@ from cooper_rl.verifiers.text import unread
 
 
 def explain(reference: str, completion: str, *, task: str) -> Verification:
-    """The `reasoning_gym:<task>` verifier: the task's own scorer, full marks only.
+    """The `reasoning_gym:<task>` verifier: CORRECT where the task's own scorer gives the full mark.
 
-    The reference is the entry as JSON (`{"answer": ..., "metadata": ...}`), or the answer alone where the task's scorer
-    needs no more.
+    The reference is the entry as JSON (`{"answer": ..., "metadata": ...}`). Where the task's scorer needs no metadata,
+    the answer is enough.
     """
     if not reference.strip():
         return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
@@ -37,7 +37,7 @@ def _entry(reference: str) -> dict[str, Any]:
 
 @cache
 def scorer(task: str) -> Any:
-    """The task of reasoning-gym that marks answers."""
+    """The reasoning-gym data set of a task, whose `score_answer` marks answers."""
     import reasoning_gym
 
     return reasoning_gym.create_dataset(task, size=1, seed=0)

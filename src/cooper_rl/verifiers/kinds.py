@@ -22,19 +22,20 @@ KINDS = {
     "gsm8k_flexible": "cooper_rl.verifiers.text:explain_gsm8k_flexible",
     "choice": "cooper_rl.verifiers.text:explain_choice",
 }
-TASK = "reasoning_gym:"  # and the name of a task, for its own scorer
-MORE_FORMS = "math+"  # and answer forms of a user's own, joined by "+", for `math` with these tried first
+TASK = "reasoning_gym:"  # followed by a task's name: that task's own scorer
+MORE_FORMS = "math+"  # followed by a user's own answer forms, joined by "+": `math`, which tries these forms first
 ENTRY_POINT_GROUP = "cooper_rl.verifiers"
 FORM_GROUP = "cooper_rl.answer_forms"
 
 
 def import_path(kind: str) -> str:
-    """`module:function` of a kind: a name above, an installed entry point's name, or the path itself.
+    """The import path `module:function` of a verifier's name.
 
-    Of `math+a+b` each form's name becomes its `module:class`.
+    The name is one of those above, an installed entry point's name, or the import path itself. In `math+a+b` each
+    form's name is replaced by its `module:class`.
 
     Raises:
-        BadInputError: nothing is known by that name.
+        BadInputError: there is no verifier or form of that name.
     """
     if kind.startswith(TASK):
         check_task(kind.removeprefix(TASK))
@@ -46,7 +47,7 @@ def import_path(kind: str) -> str:
 
 
 def _path_of(name: str, group: str, thing: str, known: dict[str, str], *more: str) -> str:
-    """The import path behind a name: one that is known, an entry point's, or the path itself."""
+    """The import path of a name: that of a known name or an entry point, or the name itself if it is a path."""
     installed = {point.name: point.value for point in entry_points(group=group)}
     path = known.get(name) or installed.get(name) or (name if ":" in name else None)
     if path is None:
@@ -63,11 +64,11 @@ def check_task(task: str) -> None:
 
 
 def load(path: str) -> Explain:
-    """The function behind an import path."""
+    """The `explain` function of an import path."""
     if path.startswith(TASK):
         from cooper_rl.verifiers.gym import explain, scorer
 
-        scorer(path.removeprefix(TASK))  # now, so that its slow import is not the first item's time
+        scorer(path.removeprefix(TASK))  # now, so that the slow import does not count against the first item's deadline
         return partial(explain, task=path.removeprefix(TASK))
     if path.startswith(MORE_FORMS):
         from cooper_rl.verifiers.math.verifier import MathVerifier

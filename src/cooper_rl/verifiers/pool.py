@@ -1,7 +1,7 @@
-"""RuleVerifier: verdicts from a pool of worker processes that can really be killed.
+"""RuleVerifier: verdicts from a pool of worker processes that can be killed.
 
-math-verify's own time-out works in the main thread only and some inputs hang in spite of it, so each item has a hard
-deadline here: a worker that misses it is killed and replaced, and only that item is TIMEOUT.
+math-verify's own time-out works in the main thread only, and some inputs hang in spite of it. So each item has a hard
+deadline here. A worker that misses it is killed and replaced, and only that item gets the verdict TIMEOUT.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from cooper_rl.verifiers.worker import HEADER
 
 BATCH = 64
 START_SECONDS = 120.0
-RECYCLE_AFTER = 20_000  # items
-MAX_CHARACTERS = 200_000  # of a text that is sent to a worker: the end is where an answer stands
+RECYCLE_AFTER = 20_000  # items after which a worker is replaced
+MAX_CHARACTERS = 200_000  # a worker gets only the end of a longer text, since that is where the answer is
 
 
 class _Worker:
@@ -56,7 +56,12 @@ class _Worker:
             data = data[self.process.stdin.write(data) :]
 
     def receive(self, seconds: float) -> Any:
-        """The next message; TimeoutError past the deadline, EOFError when the process has ended."""
+        """The next message.
+
+        Raises:
+            TimeoutError: no message came within `seconds`.
+            EOFError: the process has ended.
+        """
         deadline = time.monotonic() + seconds
         self._fill(HEADER.size, deadline)
         (length,) = HEADER.unpack_from(self._received)
@@ -67,12 +72,12 @@ class _Worker:
         return message
 
     def wait_for_several(self, expected: int) -> None:
-        """Lets answers gather for a moment where many are to come: waking for each costs more than reading it."""
+        """Waits a moment if many answers are expected, since waking up for each costs more than reading it."""
         if expected > 8 and len(self._received) < HEADER.size:
             time.sleep(0.002)
 
     def _fill(self, count: int, deadline: float) -> None:
-        """Reads what there is until at least `count` bytes are at hand."""
+        """Reads until the buffer has at least `count` bytes."""
         assert self.process.stdout
         descriptor = self.process.stdout.fileno()
         while len(self._received) < count:
@@ -93,20 +98,22 @@ class _Worker:
 
 
 class RuleVerifier:
-    """Judges completions against reference answers by rule. Usable from several threads, from asyncio, and from several
-    processes: a fork or an unpickled copy starts workers of its own.
+    """Judges completions against reference answers by rule.
+
+    It can be used from several threads, from asyncio and from several processes. A forked or unpickled copy starts
+    workers of its own.
 
     Args:
-        kind: `math` (the default), `math_verify` (the plain library), `exact`, `choice`, `reasoning_gym:<task>`, the
-            name of an entry point of the group `cooper_rl.verifiers`, or `module:function`. A verifier is a function
-            `explain(reference, completion) -> Verification`. `math+module:class` is `math` with an answer form of your
-            own (docs/extending-forms.md).
-        workers: processes, started when first needed.
+        kind: `math` (the default), `math_verify` (math-verify alone), `exact`, `choice`, `gsm8k_strict`,
+            `gsm8k_flexible`, `reasoning_gym:<task>`, the name of an entry point of the group `cooper_rl.verifiers`, or
+            `module:function`. A verifier is a function `explain(reference, completion) -> Verification`.
+            `math+module:class` is `math` with an answer form of your own (docs/extending-forms.md).
+        workers: number of processes; they are started when first needed.
         deadline_seconds: hard limit for one item; past it the verdict is TIMEOUT.
-        memory_limit_mb: address space of a worker; an item that needs more is ERROR.
+        memory_limit_mb: limit of a worker's address space; an item that needs more gets the verdict ERROR.
 
     Raises:
-        BadInputError: unknown kind.
+        BadInputError: there is no verifier of this kind.
     """
 
     def __init__(
@@ -145,16 +152,20 @@ class RuleVerifier:
         return [verification.verdict for verification in self.explain_many(references, completions)]
 
     def explain(self, reference: str, completion: str) -> Verification:
-        """The verdict with its reason and what was parsed."""
+        """The verdict with its reason and both parsed answers."""
         return self.explain_many([reference], [completion])[0]
 
     def explain_many(self, references: Sequence[str], completions: Sequence[str]) -> list[Verification]:
-        """Verifications in the order of the arguments, over all workers."""
+        """Verifications in the order of the arguments. All workers share the items.
+
+        Raises:
+            ValueError: the numbers of references and completions differ.
+        """
         if len(references) != len(completions):
             raise ValueError(f"{len(references)} references for {len(completions)} completions")
-        if self._process != os.getpid():  # forked: the pipes belong to the parent
+        if self._process != os.getpid():  # this is a fork, and the pipes belong to the parent
             self._open()
-        # completions of one reference go to one worker, which then parses it once
+        # completions of the same reference go to the same worker, which then parses the reference once
         order = sorted(range(len(references)), key=lambda i: references[i])
         items = [(_tail(references[i]), _tail(completions[i])) for i in order]
         size = max(1, min(BATCH, -(-len(items) // self._size)))
@@ -163,11 +174,11 @@ class RuleVerifier:
         return [verification for _, verification in sorted(zip(order, found, strict=True), key=lambda pair: pair[0])]
 
     async def averify(self, reference: str, completion: str) -> Verdict:
-        """`verify` for asyncio: other tasks go on meanwhile."""
+        """`verify` for asyncio. It does not block the event loop."""
         return await asyncio.to_thread(self.verify, reference, completion)
 
     def _run(self, items: list[tuple[str, str]]) -> list[Verification]:
-        """One batch on one worker; a worker that dies or hangs is replaced and the rest of the batch goes on."""
+        """Judges one batch on one worker. A worker that dies or hangs is replaced, and the batch is continued."""
         worker = self._slots.get()
         done: list[Verification] = []
         try:
@@ -193,7 +204,7 @@ class RuleVerifier:
         return done
 
     def close(self) -> None:
-        """Ends the workers; waits for batches in progress."""
+        """Waits for batches in progress, then ends the workers."""
         self._threads.shutdown(wait=True)
         while not self._slots.empty():
             worker = self._slots.get()

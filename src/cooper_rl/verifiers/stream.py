@@ -25,14 +25,16 @@ def verify_stream(
     done: int = 0,
     progress: Callable[..., object] | None = None,
 ) -> Counter[str]:
-    """Copies records with a `verdict` (and, to explain, `reason` and both parsed answers), in order.
+    """Copies records in order, with a `verdict` added.
 
     Args:
-        done: records that were written before; as many are passed over.
-        progress: told, as `completed`, the number of records written so far.
+        explain: True also adds `reason` and both parsed answers.
+        source: the name of the input in error messages.
+        done: the number of records that an earlier call has written; as many are skipped.
+        progress: called with `completed`, the number of records written so far.
 
     Returns:
-        How many of each verdict, of the records written now.
+        The number of each verdict among the records that this call has written.
 
     Raises:
         BadInputError: a line is not a JSON object with `reference` and `completion`; the records before it are written.
@@ -68,14 +70,14 @@ def verify_stream(
 
 
 def finished(path: Path) -> Counter[str]:
-    """How many of each verdict an output file already holds; a half-written last line is cut off.
+    """The number of each verdict in an output file. A half-written last line is removed from the file.
 
     Raises:
-        BadInputError: the file holds something else.
+        BadInputError: a record of the file has no verdict.
     """
     counts: Counter[str] = Counter()
     for place, record in written_before(path):
         if "verdict" not in record:
-            raise BadInputError(f"{place}: no verdict in it; give another --output")
+            raise BadInputError(f"{place}: the record has no verdict; give another --output")
         counts[str(record["verdict"])] += 1
     return counts

@@ -12,7 +12,7 @@ _LETTER = re.compile(rf"{CHOICE_LABEL}\(?([A-J])\)?(?=$|[\s.:,)])(?!\W*(?:or|and
 
 
 def explain_exact(reference: str, completion: str) -> Verification:
-    """The `exact` verifier: the same words, whatever their case, spaces and markup."""
+    """The `exact` verifier: CORRECT where the words are the same; case, spaces and markup do not count."""
     if not reference.strip():
         return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
     text = read(completion).stated
@@ -35,7 +35,7 @@ def explain_gsm8k_flexible(reference: str, completion: str) -> Verification:
 
 
 def _gsm8k(reference: str, answer: str | None) -> Verification:
-    """Equal as text without commas, dollar signs and a full stop at the end, as that harness compares."""
+    """Compares as the harness does: as text, without commas, dollar signs and a full stop at the end."""
     gold = _gsm8k_text(reference.rpartition("#### ")[2].strip())
     if not gold:
         return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
@@ -62,12 +62,12 @@ def explain_choice(reference: str, completion: str) -> Verification:
 
 
 def letter(text: str) -> str | None:
-    """The option that a text begins with: "B", "(B)", "B) 12 apples", "Option B"; None if it names none."""
+    """The letter of the option that a text begins with ("B", "(B)", "B) 12 apples", "Option B"); None without one."""
     found = _LETTER.match(without_marks(strip_markup(text)).strip("* "))
     return found.group(1) if found else None
 
 
 def unread(reference: str, completion: str) -> Verification:
-    """UNPARSEABLE, of a completion that states no answer in a form that is known."""
+    """The verdict UNPARSEABLE, for a completion that states no answer in a known form."""
     reason = Reason.UNKNOWN_FORM if has_answer(completion, reference) else Reason.NO_ANSWER
     return Verification(Verdict.UNPARSEABLE, reason, reference)

@@ -1,7 +1,7 @@
-"""A worker process: length-prefixed JSON requests on stdin, answers on stdout, one item at a time.
+"""A worker process: it reads length-prefixed JSON requests on stdin and answers on stdout, one item at a time.
 
-It is started by the pool as `python -m cooper_rl.verifiers.worker PATH MEMORY_MB`. It ends when its stdin closes,
-so it does not outlive a killed parent.
+The pool starts it as `python -m cooper_rl.verifiers.worker PATH MEMORY_MB`. It ends when its stdin closes, so that it
+does not outlive a killed parent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HEADER = struct.Struct("<I")
 
 
 def send(stream: BinaryIO, message: Any) -> None:
-    """One message: four bytes of length, then JSON."""
+    """Writes one message: four bytes of length, then JSON."""
     payload = json.dumps(message).encode("ascii")
     stream.write(HEADER.pack(len(payload)) + payload)
     stream.flush()
@@ -41,16 +41,16 @@ def receive(stream: BinaryIO) -> Any:
 
 
 def judge(explain: Explain, reference: str, completion: str) -> Verification:
-    """One verification, with whether the completion offers several answers.
+    """The verification of one item, with `several_answers` filled in.
 
-    Both are worked out here, within the item's deadline: a model's text can make a pattern slow. Whatever the
-    libraries beneath raise becomes an ERROR verdict.
+    Both are computed here, within the item's deadline, since a model's text can make a pattern slow. An exception in a
+    library becomes the verdict ERROR.
     """
     try:
         found = explain(reference, completion)
         several = hedged(read(completion))
         return replace(found, several_answers=True) if several else found
-    except Exception as error:  # the worker's boundary: a library's failure is a verdict, not a crash
+    except Exception as error:  # a library's failure becomes a verdict and does not crash the worker
         return Verification(Verdict.ERROR, Reason.CRASH, parsed_answer=type(error).__name__)
 
 
@@ -69,7 +69,7 @@ def main() -> None:
         return
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a library prints goes to stderr, not among the answers
+    os.dup2(2, 1)  # sends what a library prints to stderr, so that it does not mix with the answers
     sys.set_int_max_str_digits(20_000)
     explain = load(path)
     resource.setrlimit(resource.RLIMIT_AS, (memory_mb * 2**20, memory_mb * 2**20))

@@ -18,9 +18,10 @@ def evaluate(
     *,
     threshold: float = THRESHOLD,
 ) -> dict[str, float]:
-    """Accuracy, balanced accuracy, precision, recall and the counts behind them; a share of nothing is 0.
+    """Accuracy, balanced accuracy, precision, recall and the counts behind them, as fractions from 0 to 1.
 
-    Each rank scores its share; all of them must call it, and all get the metrics of the whole.
+    A metric whose denominator is 0 is 0. With several ranks, every rank must call this. Each scores its share of the
+    triples, and all get the metrics of the whole.
 
     Args:
         score: a reward model's scores of records, from 0 to 1: `VerifyRM.score_records`, or any `RewardModel.score`.

@@ -15,13 +15,15 @@ def contrastive_loss(
     Args:
         positive_logits_N: z of the right completions, shape (N,).
         negative_logits_N: z of the wrong completions, shape (N,).
-        valid_N: bool, shape (N,); a masked pair has no effect on the loss or its gradient.
+        valid_N: bool, shape (N,). A pair that is False has no effect on the loss or its gradient.
 
     Returns:
-        The loss (a scalar; 0 without gradient where no pair is valid) and `loss`, `margin`, `pair_accuracy`.
+        The loss and the metrics `loss`, `margin` and `pair_accuracy`. The loss is a scalar; it is 0, without gradient,
+        where no pair is valid.
 
     Raises:
-        ValueError: a shape is not (N,): (N, 1) against (N,) would broadcast to (N, N) and undo the mask.
+        ValueError: the three shapes are not the same (N,). Shapes (N, 1) and (N,) would broadcast to (N, N), so that
+            masked pairs would count again.
     """
     shapes = {tuple(t.shape) for t in (positive_logits_N, negative_logits_N, valid_N)}
     if len(shapes) != 1 or positive_logits_N.dim() != 1:
@@ -43,10 +45,12 @@ def bce_loss(logits_B: Tensor, labels_B: Tensor, *, positive_weight: float = 1.0
     """VerifyRM's training loss: binary cross-entropy of sigmoid(z) against the label (paper, section 3.2).
 
     Args:
-        positive_weight: what a right completion counts beside a wrong one.
+        logits_B: z of the completions, shape (B,).
+        labels_B: 1 where a completion is right, else 0; shape (B,).
+        positive_weight: weight of a right completion, where a wrong one has weight 1.
 
     Raises:
-        ValueError: the shapes are not one shape (B,).
+        ValueError: the two shapes are not the same (B,).
     """
     if logits_B.shape != labels_B.shape or logits_B.dim() != 1:
         raise ValueError(f"bce_loss needs (B,) and (B,), got {tuple(logits_B.shape)} and {tuple(labels_B.shape)}")

@@ -22,17 +22,17 @@ from cooper_rl.verifyrm import scoring, sharding
 from cooper_rl.verifyrm.template import TEMPLATE_VERSION, encode
 
 SETTINGS_FILE = "verifyrm.json"
-ADAPTERS = "adapters"  # a folder of their own: beside a policy's, the trainer would take them for the policy's
+ADAPTERS = "adapters"  # in a folder of their own, since the trainer would take them for the policy's adapters
 
 
 @dataclass(frozen=True)
 class VerifyRMSettings:
-    """What a checkpoint must carry so that it is scored the way it was trained."""
+    """The settings that a checkpoint stores so that it scores its input as in training."""
 
     template_version: int = TEMPLATE_VERSION
     with_reference: bool = True
     max_tokens: int = 1024
-    temperature: float = 1.0  # of the calibration: score = sigmoid(z / temperature)
+    temperature: float = 1.0  # calibration: score = sigmoid(z / temperature)
 
 
 class VerifyRM:
@@ -42,22 +42,22 @@ class VerifyRM:
         self.model = model.float()
         self.tokenizer = tokenizer
         self.settings = settings or VerifyRMSettings()
-        self.autocast: torch.dtype | None = None  # what forward passes are computed in; the weights stay float32
-        self.adapters: Any = None  # a PeftModel around `model`, where low-rank adapters are what is trained
+        self.autocast: torch.dtype | None = None  # the type of forward passes; the weights stay float32
+        self.adapters: Any = None  # a PeftModel around `model` where low-rank adapters are trained, else None
 
     @classmethod
     def from_pretrained(
         cls, path: str | Path, *, device: torch.device | str | None = None, bf16: bool = False
     ) -> VerifyRM:
-        """Loads a VerifyRM from a local folder or a hub id; safetensors only. Adapters are merged into their base.
+        """Loads a VerifyRM from a local folder or a hub id; safetensors only. Adapters are merged into the weights.
 
         Args:
-            device: where it scores; by default this process's accelerator, where there is one.
-            bf16: forward passes in bfloat16; the weights stay float32.
+            device: where it scores; by default this process's accelerator, or the CPU where there is none.
+            bf16: True computes forward passes in bfloat16; the weights stay float32.
 
         Raises:
-            MissingFileError: the path looks local and is not there.
-            BadInputError: pickled weights, or a model that is not a one-label classifier.
+            MissingFileError: the path looks local and does not exist.
+            BadInputError: the weights are pickled, or the model is not a one-label classifier.
         """
         if (Path(path) / ADAPTERS).is_dir():
             return cls._from_adapters(Path(path), device, bf16)
@@ -65,7 +65,7 @@ class VerifyRM:
         config = AutoConfig.from_pretrained(path)
         if config.num_labels != 1 or not any("SequenceClassification" in a for a in config.architectures or []):
             raise BadInputError(
-                f"{path}: not a VerifyRM (a sequence classifier with one label): make one with `cooper train-rm`"
+                f"{path}: not a VerifyRM (a sequence classifier with one label); make one with `cooper train-rm`"
             )
         model = AutoModelForSequenceClassification.from_pretrained(path, use_safetensors=True, dtype=torch.float32)
         found = cls(model.to(device or own_device()).eval(), _tokenizer(path), _settings(path))
@@ -86,7 +86,7 @@ class VerifyRM:
 
     @classmethod
     def from_backbone(cls, path: str | Path, *, settings: VerifyRMSettings | None = None, seed: int = 0) -> VerifyRM:
-        """A new VerifyRM on a causal language model's backbone, with a small seeded score head."""
+        """A new VerifyRM: a causal language model's backbone with a new score head, whose small weights are seeded."""
         check_model_folder(path)
         tokenizer = _tokenizer(path)
         model = AutoModelForSequenceClassification.from_pretrained(
@@ -99,10 +99,11 @@ class VerifyRM:
         return cls(model, tokenizer, settings)
 
     def add_adapters(self, rank: int, alpha: int = 0) -> None:
-        """Freezes the weights and adds low-rank adapters to every linear layer, in place; the head is trained whole.
+        """Freezes the weights and adds low-rank adapters to every linear layer, in place. All of the head is trained.
 
         Args:
-            alpha: the adapters' scale; 0: twice the rank.
+            rank: the adapters' rank.
+            alpha: the adapters are scaled by alpha / rank; 0 means twice the rank.
 
         Raises:
             BadInputError: peft is not installed.
@@ -113,12 +114,12 @@ class VerifyRM:
         self.adapters = get_peft_model(self.model, settings)  # type: ignore[arg-type]
 
     def merge_adapters(self) -> None:
-        """Makes the adapters part of the weights, so that the model is one without adapters again."""
+        """Merges the adapters into the weights, so that the model has no adapters any more."""
         if self.adapters is not None:
             self.model, self.adapters = self.adapters.merge_and_unload(), None
 
     def encode(self, records: Sequence[Scorable]) -> list[list[int]]:
-        """Token ids of each record, by the one template and truncation."""
+        """Token ids of each record, with this checkpoint's template settings (`template.encode`)."""
         return encode(
             self.tokenizer,
             records,
@@ -129,12 +130,12 @@ class VerifyRM:
     def logits_of(self, records: Sequence[Scorable], *, batch_tokens: int | None = None) -> Tensor:
         """Logits with their gradient, shape (B,), float32 on the CPU.
 
-        Completions of one question share its prefix, which is computed once. Of a sharded model every rank must ask at
-        the same time.
+        The prefix that completions of one question share is computed once. If the model is sharded, every rank must
+        call this at the same time.
 
         Args:
-            batch_tokens: padded tokens of a forward pass; by default 768 on a CPU, where small passes pad less and stay
-                in the cache, and 16,384 elsewhere.
+            batch_tokens: padded tokens of a forward pass. The default is 768 on a CPU, where small passes pad less and
+                stay in the cache, and 16,384 elsewhere.
         """
         device = next(self.model.parameters()).device.type
         if batch_tokens is None:
@@ -152,10 +153,10 @@ class VerifyRM:
         *,
         batch_tokens: int | None = None,
     ) -> Tensor:
-        """`logits_of`, from columns of one length."""
+        """As `logits_of`, from three columns of the same length."""
         return self.logits_of(_rows(questions, references, completions), batch_tokens=batch_tokens)
 
-    @torch.no_grad()  # type: ignore[untyped-decorator] # not inference_mode, in which a sharded one cannot gather
+    @torch.no_grad()  # type: ignore[untyped-decorator] # inference_mode forbids gathering a sharded model
     def score_records(self, records: Sequence[Scorable], *, batch_tokens: int | None = None) -> Tensor:
         """Probabilities that the completions are right, shape (B,), float32 on the CPU.
 
@@ -176,18 +177,20 @@ class VerifyRM:
         *,
         batch_tokens: int | None = None,
     ) -> Tensor:
-        """`score_records`, from columns: probabilities that the completions are right, shape (B,).
+        """As `score_records`, from three columns: probabilities that the completions are right, shape (B,).
 
         Raises:
-            ValueError: the three differ in length.
+            ValueError: the columns differ in length.
         """
         return self.score_records(_rows(questions, references, completions), batch_tokens=batch_tokens)
 
     def save_pretrained(self, folder: str | Path, weights: Mapping[str, Tensor] | None = None) -> None:
         """Writes model.safetensors (keys `model.*`, `score.weight`), the tokenizer and the template's settings.
 
-        Of a model with adapters these alone are written, as adapters/adapter_model.safetensors. `weights`: those of all
-        ranks, where the model is sharded.
+        If the model has adapters, only these are written, as adapters/adapter_model.safetensors.
+
+        Args:
+            weights: the weights gathered from all ranks, where the model is sharded.
         """
         Path(folder).mkdir(parents=True, exist_ok=True)
         if self.adapters is None:
@@ -198,18 +201,18 @@ class VerifyRM:
         self.save_settings(folder)
 
     def save_settings(self, folder: str | Path) -> None:
-        """Writes how the weights beside it are scored with: verifyrm.json."""
+        """Writes verifyrm.json, the settings that the weights in the folder are scored with."""
         (Path(folder) / SETTINGS_FILE).write_text(json.dumps(asdict(self.settings), indent=2) + "\n")
 
     def load_weights(self, folder: str | Path) -> None:
-        """Restores what `save_pretrained` wrote, into the model that is there, with or without adapters.
+        """Restores what `save_pretrained` wrote into this model, with or without adapters.
 
         Raises:
-            BadInputError: the folder is of another model.
+            BadInputError: the folder holds the weights of another model.
         """
         name = "model.safetensors" if self.adapters is None else f"{ADAPTERS}/adapter_model.safetensors"
         if not (Path(folder) / name).is_file():
-            raise BadInputError(f"{folder}: {name} is missing; the checkpoint is of another reward model")
+            raise BadInputError(f"{folder}: no {name}: it is of another reward model; start in a new output_dir")
         weights = load_file(Path(folder) / name)
         if self.adapters is not None:
             from peft import set_peft_model_state_dict
@@ -223,7 +226,7 @@ class VerifyRM:
 
 
 def adapter_settings(task_type: str, rank: int, alpha: int = 0) -> Any:
-    """peft's settings of low-rank adapters in every linear layer; alpha 0 is twice the rank.
+    """peft's settings for low-rank adapters in every linear layer. An alpha of 0 means twice the rank.
 
     Raises:
         BadInputError: peft is not installed.

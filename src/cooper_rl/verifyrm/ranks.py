@@ -1,4 +1,4 @@
-"""The process group of a run, if there is one: the reward model's part of several ranks."""
+"""The process group of a run, as the reward model uses it. Without a group there is one rank."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ def size() -> int:
 
 
 def rank() -> int:
-    """This process's number among them."""
+    """This process's number among the ranks, from 0."""
     return dist.get_rank() if size() > 1 else 0
 
 
 def summed(tensor: Tensor) -> Tensor:
-    """The tensor added up over the ranks; the tensor itself where there is one rank."""
+    """The sum of the tensor over the ranks; the tensor itself where there is one rank."""
     if size() == 1:
         return tensor
     total = tensor.clone()

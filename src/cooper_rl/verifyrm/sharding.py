@@ -1,7 +1,7 @@
-"""A reward model shared out over the ranks by torch's FSDP2: each holds its part of weights, gradients and optimiser.
+"""A reward model sharded over the ranks with torch's FSDP2: each holds a part of weights, gradients and optimiser.
 
-A forward pass gathers the weights layer by layer, on all ranks or on none: they make as many passes as the one that
-needs most, and no prefix is shared, which would call a part of the model alone.
+A forward pass gathers the weights layer by layer, so every rank must take part. All ranks therefore make as many passes
+as the rank that needs most. Completions do not share prefixes here, since that would call only a part of the model.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from cooper_rl.verifyrm.scoring import buckets, plain_logits
 
 
 def shard(model: nn.Module) -> None:
-    """Shares the weights out over all ranks, in place; before an optimiser is made of them."""
+    """Shards the weights over all ranks, in place. Call it before the optimiser is made."""
     mesh = init_device_mesh(next(model.parameters()).device.type, (dist.get_world_size(),))
     for layer in model.base_model.layers:
         fully_shard(layer, mesh=mesh, reshard_after_forward=True)
-    # the rest too after each pass: else what is put into the parts would not be seen by the next one
+    # reshard the other weights after each pass too: the next pass must see what was copied into the parts
     fully_shard(model, mesh=mesh, reshard_after_forward=True)
 
 
@@ -40,24 +40,28 @@ def most(count: int, device: torch.device) -> int:
 
 
 def score_ids(model: nn.Module, ids_B_T: Sequence[Sequence[int]], *, batch_tokens: int) -> Tensor:
-    """Logits of this rank's token ids, shape (B,), as `scoring.score_ids`; every rank must call it, if with none."""
+    """As `scoring.score_ids`: logits of this rank's token ids, shape (B,). Every rank must call it, even with none."""
     logits_B = torch.zeros(len(ids_B_T))
     own = list(buckets(range(len(ids_B_T)), [len(ids_T) for ids_T in ids_B_T], batch_tokens))
     for index in range(most(len(own), next(model.parameters()).device)):
         rows = own[index] if index < len(own) else []
         found_R = plain_logits(model, [ids_B_T[row] for row in rows] or [[0]]).cpu()
         logits_B[rows] = found_R[: len(rows)]
-        logits_B = logits_B + 0.0 * found_R.sum()  # so that the backward pass, too, is made on all ranks
+        logits_B = logits_B + 0.0 * found_R.sum()  # makes the backward pass run on all ranks too
     return logits_B
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """A tensor with all ranks' parts, each of which must ask for it."""
+    """The whole tensor, gathered from the parts of all ranks. Every rank must call this."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
 def gathered(tensors: Mapping[str, Tensor], *, keep: bool) -> dict[str, Tensor]:
-    """Whole tensors in main memory, one after another; where they are not to be kept, a rank takes part alone."""
+    """Gathers whole tensors into main memory, one after another. Every rank must call this.
+
+    Args:
+        keep: False returns nothing: this rank only takes part in the gathering.
+    """
     found = {}
     for name, tensor in tensors.items():
         everything = whole(tensor)
@@ -68,12 +72,12 @@ def gathered(tensors: Mapping[str, Tensor], *, keep: bool) -> dict[str, Tensor]:
 
 @torch.no_grad()  # type: ignore[untyped-decorator]
 def own_part(tensor: Tensor) -> Tensor:
-    """What this rank holds of a tensor: the memory itself, to be read or written to."""
+    """This rank's part of a tensor. It is the memory itself, not a copy, so that it can be written to."""
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor.detach()
 
 
 def shared_like(tensor: Tensor, parameter: Tensor) -> Tensor:
-    """A whole tensor shared out as a parameter of its shape is."""
+    """A whole tensor, sharded in the same way as a parameter of its shape."""
     if not isinstance(parameter, DTensor) or tensor.shape != parameter.shape:
         return tensor
     return distribute_tensor(tensor.to(parameter.device), parameter.device_mesh, parameter.placements)

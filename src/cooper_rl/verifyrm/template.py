@@ -1,4 +1,4 @@
-"""VerifyRM's only input format: what reinforcement learning scores is written exactly as what the model was trained on.
+"""VerifyRM's only input format. Scoring and training both use it, so that both see the same text.
 
 <question>Q</question>
 <reference_answer>A</reference_answer>
@@ -23,7 +23,7 @@ def _field(text: str) -> str:
 
 
 def render_prefix(question: str, reference_answer: str | None) -> str:
-    """All that comes before the completion; without a reference its line is left out."""
+    """The input text before the completion. Without a reference answer, its line is left out."""
     prefix = f"<question>{_field(question)}</question>\n"
     if reference_answer is not None:
         prefix += f"<reference_answer>{_field(reference_answer)}</reference_answer>\n"
@@ -38,11 +38,15 @@ def render(question: str, reference_answer: str | None, completion: str) -> str:
 def encode(
     tokenizer: Any, records: Sequence[Scorable], *, max_tokens: int, with_reference: bool = True
 ) -> list[list[int]]:
-    """Token ids of each record: the one function that training and scoring share.
+    """Token ids of each record. Training and scoring both call this function.
 
-    A text of more than `max_tokens` tokens loses the beginning of its completion: question, reference answer, the
-    completion's end (where the answer is) and the closing tag stay. A question that would leave the completion neither
-    all that it needs nor half of the tokens loses its beginning too. Text never becomes a special token.
+    A text of more than `max_tokens` tokens loses the beginning of its completion. The question, the reference answer,
+    the end of the completion (where the answer is) and the closing tag stay. If the question is so long that the
+    completion would get less than it needs and less than half of the tokens, the question loses its beginning too.
+    Text never becomes a special token.
+
+    Args:
+        with_reference: False leaves the reference answer out.
     """
     texts, heads = [], []
     for record in records:

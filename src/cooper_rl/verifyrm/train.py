@@ -28,23 +28,26 @@ from cooper_rl.verifyrm.triples import read_triples
 def train_reward_model(
     config: RewardModelTrainConfig, *, resume: bool = False, progress: Callable[..., object] | None = None
 ) -> dict[str, float]:
-    """Reads, splits by question, augments, trains, calibrates, evaluates and saves with a model card.
+    """Trains a VerifyRM as the settings say, and saves it with a model card.
+
+    The steps: read the triples, split them by question, augment, train, calibrate, evaluate, save.
 
     Args:
-        resume: continue from the last checkpoint of the output folder.
-        progress: told `completed`, `total` and a `description` after each step.
+        resume: True continues from the last checkpoint of the output folder.
+        progress: called with `completed`, `total` and a `description` after each step.
 
     Returns:
         The metrics on the held-out triples.
 
     Raises:
-        BadInputError, MissingFileError: a bad file or model; checkpoints are there and `resume` is not set.
+        MissingFileError: a file or model does not exist.
+        BadInputError: a file or model cannot be used, or the folder holds checkpoints and `resume` is false.
     """
     folder = Path(config.output_dir)
     checkpoint = last_checkpoint(folder)
     if checkpoint and not resume:
         raise BadInputError(
-            f"{folder}: holds checkpoints of a run; continue it with --resume, or set another output_dir"
+            f"{folder}: already holds checkpoints of a run; continue it with --resume, or set another output_dir"
         )
     train, heldout = training_data(config)
     torch.manual_seed(config.seed)
@@ -68,10 +71,11 @@ def train_reward_model(
 
 
 def training_data(config: RewardModelTrainConfig) -> tuple[list[LabelledCompletion], list[LabelledCompletion]]:
-    """(train, held out): the training files' triples and what augmentation adds, and those that are measured on.
+    """(train, held out): the triples to train on, those of augmentation included, and the triples to measure on.
 
     Raises:
-        BadInputError, MissingFileError: a file that is missing, or has a bad record.
+        MissingFileError: a file does not exist.
+        BadInputError: a file has a bad record.
     """
     triples = [triple for path in config.train_files for triple in read_triples(path)]
     if config.eval_files:
@@ -100,7 +104,7 @@ def last_checkpoint(folder: Path) -> str | None:
 def save(
     reward_model: VerifyRM, folder: Path, config: RewardModelTrainConfig, metrics: dict[str, float], card: str
 ) -> None:
-    """The checkpoint, its card, and which recipe gave which weights."""
+    """Writes the checkpoint, its model card, and the recipe with a fingerprint of the weights."""
     reward_model.save_pretrained(folder)
     (folder / "README.md").write_text(card)
     digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
@@ -111,7 +115,7 @@ def save(
 
 
 def fitted_temperature(reward_model: VerifyRM, heldout: Sequence[LabelledCompletion]) -> float:
-    """The T for which sigmoid(z / T) has the smallest cross-entropy on the held-out triples."""
+    """The temperature T at which sigmoid(z / T) has the smallest cross-entropy on the held-out triples."""
     with torch.inference_mode():
         logits_B = reward_model.logits_of(heldout)
     labels_B = torch.tensor([float(t.correct) for t in heldout])
@@ -149,7 +153,7 @@ def model_card(
     heldout: list[LabelledCompletion],
     metrics: dict[str, float],
 ) -> str:
-    """The README.md of a checkpoint: what it reads, what it was trained on, how well it does, where it ends."""
+    """The README.md of a checkpoint: its input format, training data, metrics and limits."""
     rows = "\n".join(f"| {name} | {value:.4f} |" for name, value in metrics.items() if isinstance(value, float))
     right = sum(t.correct for t in train)
     files = ", ".join(f"`{Path(path).name}`" for path in config.train_files)
@@ -173,12 +177,12 @@ At most {config.max_tokens} tokens; a longer completion loses its beginning.
 {len(train):,} labelled triples ({right:,} right, {len(train) - right:,} wrong) from {files};
 {len(heldout):,} held-out triples on questions that are not among them.
 
-## Figures on the held-out triples, threshold {THRESHOLD:g}
-| figure | value |
+## Metrics on the held-out triples, threshold {THRESHOLD:g}
+| metric | value |
 |---|---|
 {rows}
 
 ## Limits
-It knows completions like those it was trained on. A policy trained against it while it stays frozen learns to write
-what it overrates; train it along (`cooper train --arm cooper`).
+It knows completions like those it was trained on. A policy that is trained against it while it is frozen learns to
+write completions that it scores too high. Train it along with the policy (`cooper train --arm cooper`).
 """

@@ -1,6 +1,6 @@
 """VerifyRM's training as a transformers `Trainer`: binary cross-entropy on length-bucketed batches.
 
-Several processes, checkpoints, resuming, autocast and gradient checkpointing are the Trainer's.
+The Trainer provides several processes, checkpoints, resuming, autocast and gradient checkpointing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,11 @@ from cooper_rl.verifyrm.scoring import pad
 
 
 class LengthBuckets:
-    """Batches of like length within shuffled pools of 50 batches, themselves shuffled; another order each epoch."""
+    """Batches of rows of similar length, in a new order each epoch.
+
+    Rows are shuffled into pools of 50 batches. Each pool is sorted by length and cut into batches, and the batches are
+    shuffled.
+    """
 
     def __init__(self, lengths: Sequence[int], size: int, seed: int) -> None:
         self.lengths, self.batch_size, self.seed = lengths, size, seed
@@ -65,8 +69,8 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
     """Trains a VerifyRM in place. Losses and metrics go to `metrics.jsonl` of the output folder.
 
     Args:
-        heldout: measured every `eval_steps`, for early stopping on balanced accuracy.
-        progress: told `completed`, `total` and a `description` after each step.
+        heldout: triples that the model is measured on every `eval_steps`, for early stopping on balanced accuracy.
+        progress: called with `completed`, `total` and a `description` after each step.
     """
 
     def __init__(
@@ -98,7 +102,7 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
             self.add_callback(EarlyStoppingCallback(config.early_stopping_patience))
 
     def get_train_dataloader(self) -> DataLoader[Any]:
-        """Length-bucketed batches, shared out among the processes."""
+        """Length-bucketed batches, divided among the processes."""
         loader: DataLoader[Any] = DataLoader(
             self.train_dataset,  # type: ignore[arg-type]
             batch_sampler=self.buckets,  # type: ignore[arg-type]
@@ -114,7 +118,7 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
     def compute_loss(
         self, model: nn.Module, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
-        """Binary cross-entropy of the float32 logits; right ones weigh more where there are fewer of them."""
+        """Binary cross-entropy of the float32 logits; `class_balance` weights right triples against wrong ones."""
         labels_B = inputs.pop("labels")
         outputs = model(**inputs)
         loss, metrics = bce_loss(outputs.logits[:, 0].float(), labels_B, positive_weight=self.positive_weight)
@@ -122,7 +126,7 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
         return (loss, outputs) if return_outputs else loss
 
     def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
-        """AdamW, one group: weight decay as released, on every parameter."""
+        """AdamW with one parameter group: every parameter has weight decay, as in the released settings."""
         config = self.config
         self.optimizer = torch.optim.AdamW(
             [p for p in self.model.parameters() if p.requires_grad],  # type: ignore[union-attr]
@@ -134,7 +138,7 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
         return self.optimizer
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
-        """Warm-up, then the schedule."""
+        """The learning rate's schedule, after its warmup."""
         self.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(
             optimizer or self.optimizer, lambda step: lr_factor(self.config, step, num_training_steps)
         )
@@ -146,9 +150,9 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
             take_up(self.lr_scheduler)
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
-        """A checkpoint that `VerifyRM.from_pretrained` reads as it was trained: with or without reference, how long."""
+        """Writes a checkpoint with the template's settings: `VerifyRM.from_pretrained` then scores as in training."""
         super()._save(output_dir, state_dict)
-        if self.args.should_save:  # every rank comes here, one of them writes
+        if self.args.should_save:  # every rank calls this, and one of them writes
             self.reward_model.save_settings(output_dir or self.config.output_dir)
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
@@ -160,7 +164,7 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
         return found
 
     def log(self, logs: dict[str, float], *_: Any) -> None:
-        """One line of metrics.jsonl; what is logged by steps is the mean since the last line."""
+        """Writes one line of metrics.jsonl. Metrics of the steps are means since the last line."""
         if "loss" in logs and self.recent:
             names = [name for name in self.recent[0] if name != "loss"]
             logs = {**logs, **{n: sum(m[n] for m in self.recent) / len(self.recent) for n in names}}
@@ -173,30 +177,30 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
 
 
 class Reporter(TrainerCallback):  # type: ignore[misc]
-    """Tells the progress, and the batches which epoch it is."""
+    """Reports the progress, and tells the batch sampler the epoch."""
 
     def __init__(self, buckets: LengthBuckets, progress: Callable[..., object] | None) -> None:
         self.buckets, self.progress = buckets, progress
 
     def on_epoch_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        """The order of the batches is a function of the epoch, so that a resumed run sees the same batches."""
+        """Sets the epoch that decides the order of the batches, so that a resumed run sees the same batches."""
         self.buckets.epoch = int(state.epoch or 0)
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        """After each optimiser step."""
+        """Reports the step to the progress bar."""
         if self.progress:
             self.progress(completed=state.global_step, total=state.max_steps)
 
     def on_log(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: Any = None, **_: Any
     ) -> None:
-        """The loss beside the bar."""
+        """Shows the loss beside the progress bar."""
         if self.progress and logs and "loss" in logs:
             self.progress(description=f"loss {logs['loss']:.3f}")
 
 
 def arguments(config: RewardModelTrainConfig, batches: int, *, evaluated: bool) -> TrainingArguments:
-    """The Trainer's own settings. `batches`: of an epoch, over all processes."""
+    """The Trainer's own settings. `batches` is the number of batches of an epoch, over all processes."""
     stopping = bool(config.early_stopping_patience) and evaluated
     made = TrainingArguments(
         output_dir=config.output_dir,
@@ -205,7 +209,8 @@ def arguments(config: RewardModelTrainConfig, batches: int, *, evaluated: bool) 
         gradient_accumulation_steps=config.gradient_accumulation_steps,
         max_grad_norm=config.max_grad_norm,
         bf16=config.bf16,
-        use_cpu=not torch.accelerator.is_available(),  # else torchrun on CPUs gives each process a world of its own
+        # without it, torchrun on CPUs gives each process a process group of its own
+        use_cpu=not torch.accelerator.is_available(),
         logging_steps=config.logging_steps,
         save_strategy="steps" if config.save_steps else "no",
         save_steps=config.save_steps or 500,
@@ -227,7 +232,7 @@ def arguments(config: RewardModelTrainConfig, batches: int, *, evaluated: bool) 
 
 
 def lr_factor(config: RewardModelTrainConfig, step: int, total: int) -> float:
-    """Warm-up, then the schedule."""
+    """The factor of the learning rate at a step: warmup, then the schedule."""
     warmup = max(1, round(config.warmup_ratio * total))
     if step < warmup:
         return (step + 1) / warmup
@@ -240,8 +245,8 @@ def lr_factor(config: RewardModelTrainConfig, step: int, total: int) -> float:
 def take_up(scheduler: Any) -> None:
     """Sets the learning rates that the schedule has at its present step.
 
-    A checkpoint keeps the rates themselves. Where a run is resumed and made longer, they
-    belong to the shorter schedule and are often 0 at its end, so that the first step more would teach nothing.
+    A checkpoint stores the rates themselves. If a run is resumed with more steps, the stored rates belong to the
+    shorter schedule. At its end they are often 0, so that the first new step would teach nothing.
     """
     if isinstance(scheduler, torch.optim.lr_scheduler.LambdaLR):
         step, rates = scheduler.last_epoch, scheduler.base_lrs

@@ -1,4 +1,4 @@
-"""Labelled triples from JSONL, and triples to score; every complaint names file, line and field."""
+"""Reads labelled triples, and triples to score, from JSONL. Every error names file, line and field."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def read_triples(path: str | Path) -> list[LabelledCompletion]:
     """Labelled triples of a .jsonl or .jsonl.gz file, here or in COOPER_DATA_DIR.
 
     Raises:
-        MissingFileError, BadInputError: no such file; a bad record (file:line and field); no record at all.
+        MissingFileError: there is no such file.
+        BadInputError: a record is bad (the message names file, line and field), or there is no record.
     """
     found = local_file(str(path))
     if found is None:
@@ -37,12 +38,12 @@ def read_triples(path: str | Path) -> list[LabelledCompletion]:
                 )
             )
     if not triples:
-        raise BadInputError(f"{path}: no labelled triple in it")
+        raise BadInputError(f"{path}: the file has no labelled triple")
     return triples
 
 
 def triple_of(record: dict[str, Any], place: str) -> Triple:
-    """What is scored, of a record of a file.
+    """The triple to score in a file's record.
 
     Raises:
         BadInputError: a field is missing or is not text.
@@ -57,7 +58,7 @@ def triple_of(record: dict[str, Any], place: str) -> Triple:
 def score_stream(
     lines: Iterable[str], write: Callable[[str], object], reward_model: VerifyRM, *, source: str = "<stdin>"
 ) -> int:
-    """Copies JSONL triples with a `score` added, in order and constant memory; returns how many."""
+    """Copies JSONL triples with a `score` added, in order and in constant memory. Returns how many."""
     count = 0
     batch: list[tuple[str, dict[str, Any]]] = []
 

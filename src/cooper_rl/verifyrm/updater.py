@@ -23,14 +23,14 @@ METRICS = ("loss", "margin", "pair_accuracy", "label_loss")
 
 
 class RewardModelUpdater:
-    """AdamW on float32 master weights: one step a generation batch on L = -log sigmoid(z_pos - z_neg).
+    """AdamW on float32 master weights: one step per generation batch on L = -log sigmoid(z_pos - z_neg).
 
-    Across ranks the gradient is the mean over all ranks' valid pairs, so 2 ranks give what 1 would; every rank takes
-    part in the reduction even if it has no pair. A sharded reward model ends with the same weights.
+    Across ranks the gradient is the mean over all ranks' valid pairs, so that 2 ranks give the same result as 1. Every
+    rank takes part in the reduction, even if it has no pair. A sharded reward model ends with the same weights.
 
     Args:
-        reward_model: on its device already, and sharded if it is to be.
-        num_training_steps: of the learning rate's schedule, in updates of the reward model.
+        reward_model: already on its device, and already sharded if it is to be.
+        num_training_steps: length of the learning rate's schedule, in updates of the reward model.
     """
 
     def __init__(self, reward_model: VerifyRM, settings: MethodSettings, num_training_steps: int = 1) -> None:
@@ -48,7 +48,7 @@ class RewardModelUpdater:
         self.create_scheduler(num_training_steps)
 
     def create_scheduler(self, num_training_steps: int) -> None:
-        """The learning rate's course over this number of the reward model's own steps."""
+        """Makes the learning rate's schedule over this many updates of the reward model."""
         self.scheduler = get_scheduler(
             self.settings.reward_model_lr_scheduler_type,
             self.optimizer,
@@ -67,11 +67,12 @@ class RewardModelUpdater:
         return scores
 
     def update(self, pairs: Sequence[ContrastivePair], labelled: Sequence[LabelledCompletion] = ()) -> dict[str, float]:
-        """One optimiser step; without a valid pair on any rank nothing moves. Returns `reward_model/*` metrics.
+        """Takes one optimiser step and returns `reward_model/*` metrics. Without a pair on any rank nothing changes.
 
-        The contrastive loss only sees differences of z: the threshold between right and wrong may drift, and an exploit
-        that scores 0.9 beside right answers at 0.99 is hardly pushed. The `labelled` triples, rehearsed and replayed,
-        and with `label_pairs` the pairs' own labels, add their binary cross-entropy. (Ours, not the paper's.)
+        The contrastive loss depends only on differences of z. The threshold between right and wrong may therefore
+        drift, and an exploit that scores 0.9 beside right answers at 0.99 gets almost no gradient. So the binary
+        cross-entropy of the `labelled` triples (rehearsed and replayed ones) is added to the loss, and with
+        `label_pairs` that of the pairs' own labels. (Ours, not the paper's.)
         """
         sizes = torch.tensor([float(len(pairs)), float(len(labelled))], device=self.device)
         pair_count, labelled_count = ranks.summed(sizes).tolist()
@@ -79,11 +80,11 @@ class RewardModelUpdater:
             return {}
         metrics = dict.fromkeys(METRICS, 0.0)
         for some_pairs, some_labelled in self._passes(pairs, labelled):
-            loss, figures = self._loss(some_pairs, some_labelled, pair_count, labelled_count)
-            if self.sharded:  # its backward pass averages over the ranks
+            loss, found = self._loss(some_pairs, some_labelled, pair_count, labelled_count)
+            if self.sharded:  # a sharded model's backward pass averages over the ranks
                 loss = loss * ranks.size()
             loss.backward()
-            metrics = {name: value + figures.get(name, 0.0) for name, value in metrics.items()}
+            metrics = {name: value + found.get(name, 0.0) for name, value in metrics.items()}
         if ranks.size() > 1 and not self.sharded:
             for parameter in self.parameters:
                 if parameter.grad is None:
@@ -92,7 +93,7 @@ class RewardModelUpdater:
         norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.settings.reward_model_max_grad_norm)
         norm = sharding.whole(norm)
         learning_rate = self.scheduler.get_last_lr()[0]
-        finite = bool(torch.isfinite(norm))  # the same on every rank: the gradients were added up
+        finite = bool(torch.isfinite(norm))  # the same on every rank, since the gradients are summed
         if finite:
             self.optimizer.step()
         self.scheduler.step()
@@ -110,10 +111,10 @@ class RewardModelUpdater:
     def _passes(
         self, pairs: Sequence[ContrastivePair], labelled: Sequence[LabelledCompletion]
     ) -> Iterator[tuple[Sequence[ContrastivePair], Sequence[LabelledCompletion]]]:
-        """This rank's part of the step in shares that go through the reward model together; gradients add up."""
+        """Splits this rank's pairs and triples into passes through the reward model, whose gradients are summed."""
         size = self.settings.reward_model_pairs_per_pass
         count = max(-(-len(pairs) // size), -(-len(labelled) // (2 * size))) if size else int(bool(pairs or labelled))
-        if self.sharded:  # all ranks make as many
+        if self.sharded:  # all ranks must make the same number of passes
             count = sharding.most(count, self.device)
         for index in range(count):
             some = slice(index * len(pairs) // count, (index + 1) * len(pairs) // count)
@@ -127,8 +128,13 @@ class RewardModelUpdater:
         pair_count: float,
         labelled_count: float,
     ) -> tuple[torch.Tensor, dict[str, float]]:
-        """The share of these in the loss and its figures, from one forward pass; dropout off, so that z is the score's
-        z. The counts are those of the whole step."""
+        """The contribution of one pass to the loss, and its metrics, from one forward pass.
+
+        Dropout is off, so that z is the same as in scoring.
+
+        Args:
+            pair_count, labelled_count: the counts of the whole step, which the sums are divided by.
+        """
         triples = [(p.question, p.reference_answer, p.positive) for p in pairs]
         triples += [(p.question, p.reference_answer, p.negative) for p in pairs]
         triples += [(t.question, t.reference_answer, t.completion) for t in labelled]
@@ -142,20 +148,20 @@ class RewardModelUpdater:
         metrics: dict[str, float] = {}
         if pairs:
             valid_N = torch.ones(len(pairs), dtype=torch.bool, device=logits.device)
-            contrastive, figures = contrastive_loss(positive_N, negative_N, valid_N)
+            contrastive, found = contrastive_loss(positive_N, negative_N, valid_N)
             weight = len(pairs) / pair_count
             loss = loss + contrastive * weight
-            metrics = {name: value * weight for name, value in figures.items()}
+            metrics = {name: value * weight for name, value in found.items()}
         labels = [float(t.correct) for t in labelled]
         with_label_B = labelled_B
         if self.settings.label_pairs:
             labels = [1.0] * len(pairs) + [0.0] * len(pairs) + labels
             with_label_B = logits
         if labels:
-            bce, figures = bce_loss(with_label_B, torch.tensor(labels, device=logits.device))
+            bce, found = bce_loss(with_label_B, torch.tensor(labels, device=logits.device))
             weight = len(labels) / (labelled_count + (2 * pair_count if self.settings.label_pairs else 0))
             loss = loss + bce * weight
-            metrics["label_loss"] = figures["loss"] * weight
+            metrics["label_loss"] = found["loss"] * weight
         return loss, metrics
 
     def snapshot(self) -> dict[str, torch.Tensor]:
@@ -165,10 +171,10 @@ class RewardModelUpdater:
         return {name: sharding.own_part(value).to("cpu", copy=True) for name, value in changing.items()}
 
     def restore(self, snapshot: Mapping[str, torch.Tensor]) -> None:
-        """Weights and optimiser as they were; the learning rate's course goes on."""
+        """Restores weights and optimiser. The learning rate's schedule is not rolled back."""
         for index, parameter in enumerate(self.parameters):
             sharding.own_part(parameter).copy_(snapshot[f"weight.{index}"])
-        if len(snapshot) == len(self.parameters):  # it was taken before the first update
+        if len(snapshot) == len(self.parameters):  # the snapshot was made before the first update
             self.optimizer.state.clear()
         for name, value in self._optimizer_tensors().items():
             sharding.own_part(value).copy_(snapshot[f"state.{name}"])
@@ -181,7 +187,7 @@ class RewardModelUpdater:
         }
 
     def save(self, folder: Path) -> None:
-        """The reward model with the optimiser's and the scheduler's state in `folder`; all ranks must call it."""
+        """Writes the reward model with the optimiser's and the scheduler's state. Every rank must call this."""
         main = ranks.rank() == 0
         weights = sharding.gathered(self.reward_model.model.state_dict(), keep=main) if self.sharded else None
         state = sharding.gathered(self._optimizer_tensors(), keep=main)
@@ -192,7 +198,7 @@ class RewardModelUpdater:
         (folder / "scheduler.json").write_text(json.dumps(self.scheduler.state_dict()))
 
     def load(self, folder: Path) -> None:
-        """Restores what `save` wrote, into the model that is already there.
+        """Restores what `save` wrote into this reward model.
 
         Raises:
             BadInputError: the checkpoint is of another model.

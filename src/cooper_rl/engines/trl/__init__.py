@@ -1,1 +1,1 @@
-"""Cooper on TRL: a GRPOTrainer whose reward model is trained along."""
+"""Cooper on TRL: a GRPOTrainer that trains the reward model along with the policy."""

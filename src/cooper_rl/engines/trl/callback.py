@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def peak_bytes(device: torch.device) -> int:
-    """The most memory so far: of the accelerator, or of this process on a CPU."""
+    """The peak memory so far, in bytes: of the accelerator, or of this process on a CPU."""
     if device.type == "cuda":
         return int(torch.cuda.max_memory_allocated(device))
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 class CooperCallback(TrainerCallback):  # type: ignore[misc]
-    """Calls the method after each step of the policy that was on a fresh generation batch."""
+    """Calls stage 2 after each policy step on a fresh generation batch."""
 
     def __init__(self, trainer: CooperTrainer) -> None:
         self.trainer = trainer
@@ -38,9 +38,9 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
         self.step_started = time.perf_counter()
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """A policy gradient that is not finite is dropped before the optimiser sees it."""
+        """Drops a policy gradient that is not finite before the optimiser uses it."""
         device = self.trainer.accelerator.device
-        parameters = [p for p in self.trainer.model.parameters() if p.grad is not None]  # none below DeepSpeed
+        parameters = [p for p in self.trainer.model.parameters() if p.grad is not None]  # empty under DeepSpeed
         corrupted = torch.zeros((), device=device)
         for parameter in parameters:
             grad = parameter.grad.to_local() if hasattr(parameter.grad, "to_local") else parameter.grad
@@ -59,7 +59,7 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
         signalled = cycle_ends and trainer.signalled_anywhere()
         saving = control.should_save or signalled
         metrics: dict[str, float] = {}
-        if batch:  # a step on an old batch (num_iterations > 1) has no fresh one, and no stage 2
+        if batch:  # None after a step on an old batch (num_iterations > 1), which has no stage 2
             reward.batch = None
             report = trainer.cooper.learn(batch, saving=saving)
             trainer.alarm_stops = report.stop

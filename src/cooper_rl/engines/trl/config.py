@@ -25,12 +25,12 @@ class CooperConfig(TrainerSettings, GRPOConfig):  # type: ignore[misc]
         self.check_policy()
         self.output_dir = self.output_dir or "trainer_output"  # TRL's own default
         if not torch.accelerator.is_available():
-            self.use_cpu = True  # else torchrun on CPUs gives each process a world of its own
+            self.use_cpu = True  # otherwise torchrun on CPUs gives each process a process group of its own
         GRPOConfig.__post_init__(self)
         cycle = self.steps_of_a_batch
         if self.save_strategy == "steps" and cycle > 1 and self.save_steps % cycle:
             raise BadInputError(f"save_steps must be a multiple of {cycle}, the steps of one generation cycle")
-        try:  # transformers itself looks only after the models are loaded
+        try:  # transformers itself checks this only after the models are loaded
             optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)])
             get_scheduler(self.lr_scheduler_type, optimizer, 0, 1, self.lr_scheduler_kwargs)
         except (TypeError, ValueError) as error:
@@ -41,6 +41,6 @@ class CooperConfig(TrainerSettings, GRPOConfig):  # type: ignore[misc]
 
     @property
     def steps_of_a_batch(self) -> int:
-        """The policy's optimiser steps on one generation batch; the reward model takes one."""
+        """How many optimiser steps the policy takes on one generation batch. The reward model takes one."""
         steps: int = (self.steps_per_generation or 1) * self.num_iterations
         return max(1, steps // max(1, int(self.gradient_accumulation_steps)))

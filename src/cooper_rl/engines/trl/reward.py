@@ -1,4 +1,4 @@
-"""Stage 1 for TRL: a reward callable that is not an nn.Module, so that TRL hands it every column, the reference too."""
+"""Stage 1 for TRL: a reward callable. It is no nn.Module, so that TRL passes it every column, the reference too."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class CooperReward:
-    """Hands each generation batch to the method and keeps what it made of it for stage 2."""
+    """Scores each generation batch with the method, and keeps the scored batch for stage 2."""
 
     __name__ = "cooper"
 
     def __init__(self) -> None:
         self.trainer: CooperTrainer | None = None
-        self.batch: Batch | None = None  # scored, and not learned from yet
+        self.batch: Batch | None = None  # scored, but stage 2 has not learned from it yet
         self.started = 0.0
 
     def __call__(
@@ -45,7 +45,7 @@ class CooperReward:
             strict=True,
         )
         batch = self.trainer.cooper.score([Sample(*row) for row in columns], self.trainer.state.global_step + 1)
-        if self.trainer.model.training:  # an evaluation is scored, and nothing is learned from it
+        if self.trainer.model.training:  # in an evaluation the batch is scored, but stage 2 does not learn from it
             self.batch = batch
         return list(batch.rewards)
 

@@ -40,12 +40,12 @@ class CooperTrainer(LeanGRPOTrainer):
         model: path or hub id of the policy.
         reward_model: a VerifyRM, or a `method.reward_model.RewardModel` of your own; the `rule` arm needs none.
         args: a CooperConfig.
-        train_dataset: columns `prompt` (text or messages) and `reference_answer`; `question`, `problem_id` and
-            `worked_solution` are used where they are there.
-        assistant: writes wrong rewrites of right completions; the policy's base model by default.
+        train_dataset: columns `prompt` (text or messages) and `reference_answer`. The columns `question`,
+            `problem_id` and `worked_solution` are optional.
+        assistant: rewrites right completions into wrong ones. By default this is the policy's base model.
         heldout: problems and triples to measure on.
         rehearsal: labelled triples of the reward model's own training, for `rehearsal_per_step`.
-        anchors: labelled triples that nothing is trained on; with them updates of the reward model are guarded.
+        anchors: labelled triples that nothing is trained on. Where given, the guard checks the reward model's updates.
 
     Raises:
         BadInputError: the arm needs a reward model, or the data set is empty or lacks a column.
@@ -70,7 +70,10 @@ class CooperTrainer(LeanGRPOTrainer):
         if reward_model is None and args.needs_reward_model:
             raise BadInputError(f"arm {args.arm or args.reward} needs a reward model: set reward_model_name_or_path")
         if args.reward_model_sharded and getattr(reward_model, "adapters", None) is not None:
-            raise BadInputError("reward_model_sharded: low-rank adapters are small enough to be whole on every rank")
+            raise BadInputError(
+                "reward_model_sharded: low-rank adapters cannot be sharded; set reward_model_sharded to false, or"
+                " reward_model_lora_rank to 0"
+            )
         self.verifier = verifier or RuleVerifier(
             args.verifier, workers=args.verifier_workers, deadline_seconds=args.verifier_deadline_seconds
         )
@@ -81,9 +84,9 @@ class CooperTrainer(LeanGRPOTrainer):
         super().__init__(model=model, reward_funcs=[self.reward], args=args, train_dataset=train_dataset, **kwargs)
         self.reward.trainer = self
         self.add_callback(CooperCallback(self))
-        self.signalled = False  # SIGTERM came to this rank
+        self.signalled = False  # whether this rank has received SIGTERM
         self.alarm_stops = False
-        self.stopped_by = ""  # signal or alarm, where one ended the run
+        self.stopped_by = ""  # "signal" or "alarm" where one of them ended the run
         self.reward_model = self._place(reward_model) if reward_model is not None and args.needs_reward_model else None
         world = TorchWorld(self.accelerator.device)
         self.journal = Journal(args.output_dir, writes=world.rank == 0)
@@ -99,7 +102,7 @@ class CooperTrainer(LeanGRPOTrainer):
         )
 
     def _place(self, reward_model: VerifyRM | RewardModel) -> RewardModel:
-        """Puts a VerifyRM on the device, sharded over the ranks if it is to be, with its optimiser."""
+        """Puts a VerifyRM on the device with its optimiser, and shards it over the ranks if the settings say so."""
         if not isinstance(reward_model, VerifyRM):
             return reward_model
         reward_model.model.to(self.accelerator.device)
@@ -109,7 +112,7 @@ class CooperTrainer(LeanGRPOTrainer):
         return RewardModelUpdater(reward_model, self.args, max(1, self.args.max_steps))
 
     def _assistant(self, generator: Generator | None) -> Assistant:
-        """The given generator as the assistant, or the policy's base model: GRPO's reference policy in process."""
+        """The assistant on the given generator, or on the policy's base model, which is GRPO's reference policy."""
         if generator is None and self.ref_model is None:
             generator = TransformersGenerator.from_pretrained(self.model.config._name_or_path)
         elif generator is None:
@@ -117,17 +120,17 @@ class CooperTrainer(LeanGRPOTrainer):
         return Assistant(generator, self.args.max_completion_length, self.args.seed)
 
     def measure(self) -> dict[str, float]:
-        """The held-out measurements now."""
+        """Makes the held-out measurements and returns their metrics."""
         assert self.heldout is not None
         with unwrap_model_for_generation(self.model_wrapped, self.accelerator) as policy:  # gathers a sharded one
             return self.heldout.measure(policy, self.processing_class, self.reward_model, self.verifier)
 
     def signalled_anywhere(self) -> bool:
-        """Whether SIGTERM came to any rank; every rank must ask."""
+        """Whether any rank has received SIGTERM. Every rank must call this."""
         return self.cooper.world.add_up([float(self.signalled)])[0] > 0
 
     def add_metrics(self, metrics: dict[str, float]) -> None:
-        """Puts figures among those of the next log line."""
+        """Adds metrics to the next log line."""
         for name, value in metrics.items():
             self._metrics["train"][name].append(value)
 
@@ -142,7 +145,7 @@ class CooperTrainer(LeanGRPOTrainer):
         return super().create_scheduler(num_training_steps, optimizer)
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        """The method's part first, then the policy, then the mark that the folder is complete."""
+        """Writes the method's part first, then the policy, then the mark that the folder is complete."""
         folder = Path(self.args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}"
         try:
             self.cooper.save(folder)
@@ -154,7 +157,8 @@ class CooperTrainer(LeanGRPOTrainer):
             if isinstance(error, RuntimeError) and "inline_container" not in str(error):  # torch.save's file writer
                 raise
             raise CooperError(
-                f"{folder}: cannot be written ({error}); make room and resume from the checkpoint before with --resume"
+                f"{folder}: cannot be written ({error}); free disk space, then resume from the checkpoint before it"
+                " with --resume"
             ) from error
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:

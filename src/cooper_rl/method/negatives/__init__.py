@@ -1,4 +1,4 @@
-"""Where wrong completions come from, one class a file. `source.py` has the contract; a user's own are found alike."""
+"""Negative sources: where wrong completions come from. Each is one class in one file; `source.py` has the contract."""
 
 from cooper_rl.method.negatives.source import NegativeSource, Slot, find_source
 

@@ -19,20 +19,20 @@ Problem:
 
 Correct solution:
 {solution}"""
-FAILED_STEPS = 2  # in a row without one rewrite, after which a server is not asked for a while
-PAUSE_STEPS = 10  # for which it is not asked; then one step tries it again
+FAILED_STEPS = 2  # after this many steps in a row without any rewrite, a server is paused
+PAUSE_STEPS = 10  # a paused server is not asked for this many steps; then one step tries it again
 
 
 class Assistant(NegativeSource):
-    """Wrong rewrites from any `Generator`. Where it fails the slot stays open, and the step goes on.
+    """Wrong rewrites from any `Generator`. A request that fails leaves its slot open and does not stop the step.
 
-    A generator that works elsewhere (a server) is asked as soon as the batch is scored and writes while the policy is
-    trained. One that gives nothing for `FAILED_STEPS` steps is not asked for `PAUSE_STEPS`.
+    A generator outside this process (a server) is asked as soon as the batch is scored, and writes while the policy is
+    trained. A server that gives no rewrite for `FAILED_STEPS` steps is not asked for `PAUSE_STEPS` steps.
 
     Args:
         generator: the assistant; in the paper the policy's own base model.
-        max_new_tokens: of a rewrite.
-        seed: of its sampling.
+        max_new_tokens: a rewrite may have this many tokens.
+        seed: rewrites are sampled with this seed.
     """
 
     def __init__(self, generator: Generator, max_new_tokens: int, seed: int) -> None:
@@ -51,7 +51,7 @@ class Assistant(NegativeSource):
             self.begun = (list(slots), self.thread.submit(self._ask, list(slots), 0))
 
     def propose(self, slots: Sequence[Slot], batch: Batch, attempt: int) -> list[str | None]:
-        """One rewrite for each slot; another attempt draws anew."""
+        """One rewrite for each slot, None where the request failed. Each attempt samples with another seed."""
         started = time.perf_counter()
         begun, self.begun = self.begun, None
         texts: dict[Slot, str | None] = {}
@@ -74,7 +74,7 @@ class Assistant(NegativeSource):
         return self.generator.generate_or_none(prompts, Sampling(self.max_new_tokens, 1.0), self.seed + attempt)
 
     def end_step(self) -> dict[str, float]:
-        """Metrics of the step, and the decision whether a server is not asked for a while."""
+        """Returns the step's metrics, and pauses a server that has failed too often."""
         metrics = {
             "pairs/assistant_failure_rate": self.failed / max(1, self.asked),
             "pairs/assistant_paused": float(self.pause > 0),

@@ -9,16 +9,16 @@ from cooper_rl.records import Batch, Rollout
 
 
 class Mined(NegativeSource):
-    """What the policy does to fool the reward model becomes a negative, within the step."""
+    """Proposes the wrong completions that the reward model scores highest, so that it learns to reject them."""
 
     judged = True
 
     def propose(self, slots: Sequence[Slot], batch: Batch, attempt: int) -> list[str | None]:
-        exploits: dict[int, Iterator[str]] = {}  # by prompt, whose slots share them
+        exploits: dict[int, Iterator[str]] = {}  # by prompt; the slots of a prompt share them
         return [next(exploits.setdefault(slot.group[0].group, mined(slot.group)), None) for slot in slots]
 
 
 def mined(group: Sequence[Rollout]) -> Iterator[str]:
-    """The group's surely wrong completions, the highest score first, no text twice."""
+    """The group's surely wrong completions, by falling score, each text once."""
     ranked = sorted(group, key=lambda rollout: -rollout.score)
     return iter({rollout.completion: None for rollout in ranked if rollout.verification.surely_wrong})

@@ -1,4 +1,4 @@
-"""Negatives without a language model: the positive with a number changed and carried on. (Ours, not the paper's.)"""
+"""Negatives without a language model: the positive with one of its numbers changed. (Ours, not the paper's.)"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cooper_rl.synthesis.perturb import perturb
 
 
 class Perturb(NegativeSource):
-    """Changes a number in the reasoning and works the rest out anew."""
+    """Changes a number in the reasoning and computes the steps after it anew, so that the answer changes too."""
 
     def propose(self, slots: Sequence[Slot], batch: Batch, attempt: int) -> list[str | None]:
         return [perturb(slot.positive, slot.rng) for slot in slots]

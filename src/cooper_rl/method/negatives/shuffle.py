@@ -1,4 +1,4 @@
-"""Negatives from other prompts of the batch: the ablation. (Ours, not the paper's.)"""
+"""Negatives from other prompts of the batch, for an ablation. (Ours, not the paper's.)"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cooper_rl.records import Batch
 
 
 class Shuffle(NegativeSource):
-    """A completion of another prompt, drawn at random."""
+    """Proposes a completion of another prompt, drawn at random."""
 
     def propose(self, slots: Sequence[Slot], batch: Batch, attempt: int) -> list[str | None]:
         proposals: list[str | None] = []

@@ -21,7 +21,7 @@ GROUP = "cooper_rl.negative_sources"
 
 @dataclass(eq=False)
 class Slot:
-    """A pair to be: a prompt's rollouts with its positive drawn, and where the negative is to come from."""
+    """A pair that still needs its negative: the prompt's rollouts, the positive, and the source of the negative."""
 
     group: Sequence[Rollout]
     positive: str
@@ -53,25 +53,31 @@ class Slot:
 class NegativeSource(ABC):
     """Proposes wrong completions. The rule verifier judges each one before it becomes a negative.
 
-    A subclass is made without arguments, once a run. A user's own is named in `negative_sources`, as `module:Class` or
-    as an entry point of the group `cooper_rl.negative_sources`.
+    A subclass is constructed without arguments, once a run. A user's own is named in `negative_sources`, as
+    `module:Class` or as an entry point of the group `cooper_rl.negative_sources`.
     """
 
-    judged = False  # its texts are rollouts: the verdict that each has is enough, and each is proposed once
+    judged = False  # True: it proposes rollouts, which have a verdict already; each is proposed once
 
     def begin(self, slots: Sequence[Slot]) -> None:
-        """Told this rank's slots as soon as the batch is scored; a slow source can start to work on them."""
+        """Called with this rank's slots as soon as the batch is scored, so that a slow source can start early."""
 
     @abstractmethod
     def propose(self, slots: Sequence[Slot], batch: Batch, attempt: int) -> list[str | None]:
-        """A completion for each slot, None where there is none. `attempt` counts from 0, for slots still open."""
+        """A completion for each slot, None where the source has none.
+
+        Args:
+            slots: those that still need a negative.
+            batch: the batch that the slots were drawn from.
+            attempt: counts from 0; a slot whose proposal was not found wrong comes again with the next number.
+        """
 
     def accepts(self, verification: Verification) -> bool:
         """Whether a proposal with this verification is wrong enough: shown to differ from the reference answer."""
         return verification.verdict is Verdict.INCORRECT
 
     def end_step(self) -> dict[str, float]:
-        """Metrics of the step that ends."""
+        """Called at the end of each step. Returns the source's metrics of the step."""
         return {}
 
 
@@ -79,7 +85,7 @@ def find_source(name: str) -> type[NegativeSource]:
     """The source of this name, import path or entry point.
 
     Raises:
-        BadInputError: there is none.
+        BadInputError: there is no such source.
     """
     found: type[NegativeSource] = find(GROUP, name, KNOWN)
     return found

@@ -1,1 +1,1 @@
-"""The mathematics of the `math` verifier: where an answer stands, its markup, its form, and whether two are equal."""
+"""The `math` verifier: finds the answer in a completion, strips its markup, reads its form and compares it."""

@@ -1,7 +1,7 @@
-"""Whether two mathematical expressions are equal: parsed to sympy by math-verify's own parser, compared by value.
+"""Compares two mathematical expressions: math-verify's parser reads them into sympy, and their values are compared.
 
-Values are taken at fixed points with 40 digits; nothing is simplified and nothing is ever evaluated as Python. Time and
-memory are the worker's affair: it is killed past its deadline.
+Values are computed with 40 digits at fixed points. Nothing is simplified, and nothing is evaluated as Python. There are
+no limits on time here: the worker process is killed past its deadline.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from cooper_rl.verifiers.math.markup import CLOSE, OPEN
 
 DIGITS = 40
 MAX_OPERATIONS = 600
-MAX_EXACT_DIGITS = 1_000_000  # of a number that is compared to the last one
-# some of them large, so that floors differ
+MAX_EXACT_DIGITS = 1_000_000  # numbers of up to this many digits are compared exactly
+# The points where values are compared. Some are large, so that floor functions differ too.
 POINTS = tuple(sympy.Rational(p, q) for p, q in ((7, 11), (13, 7), (223, 19), (31, 9), (17, 29), (541, 13), (5, 23)))
 _FUNCTION = re.compile(
     r"(?<![A-Za-z\\])(sqrt|arcsin|arccos|arctan|sinh|cosh|tanh|sin|cos|tan|cot|sec|csc|log|ln|exp|pi)\b"
@@ -27,7 +27,7 @@ _FUNCTION = re.compile(
 _LONG_EXPONENT = re.compile(r"\^ ?(-?\d{2,}|-\d)")
 _BRACKET_EXPONENT = re.compile(r"\^ ?\(([^()]*)\)")
 _DECIMAL = re.compile(r"(?<![\d.])(\d*)\.(\d+)(?![\d.])")
-# the parser adds 2 and 5 in "2 5", and drops a prime and a numeral's base; 0000 is a habit, not a number
+# The parser misreads these: it adds 2 and 5 in "2 5", and drops primes and bases. "0000" is not meant as a number.
 _UNREADABLE = re.compile(r"\d\s+\d|\d ?_|'|\\l?dots|(?<![\d.,])00")
 _ARGUMENT = re.compile(
     r"(\\(?:sin|cos|tan|cot|sec|csc|ln|log)(?: ?\^ ?\{? ?-?\d+ ?\}?)?) ?"
@@ -41,7 +41,7 @@ _FUNCTIONS = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc|log|ln|sum|int|prod|lim|a
 
 
 def is_unfinished(text: str) -> bool:
-    """Sums and products of numerals ("10 + 7 + 6"), or functions of them: the question over again, not its answer."""
+    """Whether a text is arithmetic that is not computed yet ("10 + 7 + 6"), has a function, or cannot be read."""
     plain = text.replace("\\frac", "").replace("\\cdot", "*")
     arithmetic = _ARITHMETIC.fullmatch(plain) and re.search(r"[\d)}]\s*[-+*]\s*\(?\d", plain)
     return bool(arithmetic or _FUNCTIONS.search(text) or _UNREADABLE.search(text))
@@ -49,17 +49,17 @@ def is_unfinished(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def parsed(text: str) -> Any | None:
-    """A text without markup as a sympy expression; None if it cannot be read, or is too large to be compared."""
+    """A text without markup as a sympy expression. None if it cannot be read or is too large to compare."""
     text = text.replace(OPEN, " ").replace(CLOSE, " ").replace("°", "*\\pi/180")
     text = _DECIMAL.sub(lambda d: f"\\frac{{{int(d.group(1) + d.group(2))}}}{{1{'0' * len(d.group(2))}}}", text)
     text = _FUNCTION.sub(r"\\\1", text)
     text = _ROOT.sub(r"\\sqrt{\1}", _BRACKET_EXPONENT.sub(r"^{\1}", _LONG_EXPONENT.sub(r"^{\1}", text)))
-    text = _ARGUMENT.sub(r"\1(\2)", text)  # else \cot t \cdot x is the cotangent of t x
+    text = _ARGUMENT.sub(r"\1(\2)", text)  # otherwise \cot t \cdot x is read as the cotangent of t x
     if _UNREADABLE.search(text):
         return None
     try:
         expression = latex2sympy(text.replace("*", "\\cdot "), normalization_config=None)
-    except Exception:  # the parser's boundary: what it cannot read has no form here
+    except Exception:  # a text that the parser cannot read has no form
         return None
     if not isinstance(expression, sympy.Expr) or expression.count_ops() > MAX_OPERATIONS:
         return None
@@ -67,7 +67,7 @@ def parsed(text: str) -> Any | None:
 
 
 def equal_values(a: Any, b: Any) -> bool | None:
-    """Whether two expressions agree at every point where both have a value; None if too few points have one."""
+    """Whether two expressions agree at every point where both have a value; None if there are too few such points."""
     symbols = a.free_symbols | b.free_symbols
     if len(symbols) > 24:
         return None
@@ -82,7 +82,7 @@ def equal_values(a: Any, b: Any) -> bool | None:
 
 
 def proportional(a: Any, b: Any) -> bool | None:
-    """Whether a is a constant times b: `a = 0` and `b = 0` are the same equation then."""
+    """Whether a is a constant times b, so that `a = 0` and `b = 0` are the same equation; None as in `equal_values`."""
     if a.free_symbols != b.free_symbols or not a.free_symbols:
         return False
     ratios = [left / right for left, right in _values(a, b) if right != 0]
@@ -111,19 +111,19 @@ def value_at(expression: Any, point: dict[Any, Any]) -> Any | None:
 
 
 def close(a: Any, b: Any) -> bool:
-    """Equal to 25 digits of the larger: a value that is tiny beside the other is not equal to it."""
+    """Whether two values are equal to 25 digits of the larger one."""
     return bool(abs(a - b) <= max(abs(a), abs(b)) * sympy.Float("1e-25"))
 
 
 def renamed(expression: Any, old: tuple[str, ...], new: tuple[str, ...]) -> Any:
-    """The same function of other argument names."""
+    """The same function with its arguments renamed."""
     names = dict(zip(old, new, strict=True))
     symbols = {s: sympy.Symbol(names[str(s)]) for s in expression.free_symbols if str(s) in names}
     return expression.subs(symbols, simultaneous=True)
 
 
 def same_family(a: Any, b: Any) -> Any:
-    """`b` with its integer parameter named as in `a`: k \\pi and n \\pi are one family of angles."""
+    """`b` with its integer parameter named as in `a`, since k \\pi and n \\pi are the same family of angles."""
     (own, other) = ({str(s): s for s in x.free_symbols - y.free_symbols} for x, y in ((a, b), (b, a)))
     parameters = {"k", "m", "n"}
     if len(own) == len(other) == 1 and set(own) | set(other) <= parameters and a.has(sympy.pi) and b.has(sympy.pi):
@@ -132,7 +132,7 @@ def same_family(a: Any, b: Any) -> Any:
 
 
 def lower_case(expression: Any) -> Any:
-    """Symbols in lower case, where no two become one: C and c are one constant to a reader."""
+    """The expression with its symbols in lower case, unless two would become one: authors mix C and c."""
     names = {symbol: str(symbol).lower() for symbol in expression.free_symbols}
     if len(set(names.values())) < len(names):
         return expression

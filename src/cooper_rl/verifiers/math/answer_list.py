@@ -1,4 +1,4 @@
-"""Answers beside each other."""
+"""Lists: several answers without brackets."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from cooper_rl.verifiers.math.words import is_decision
 
 @dataclass(frozen=True, slots=True)
 class AnswerList(Group):
-    """`1, 2`, `x = 1 or x = 2`, `1 \\pm 2`, `Paolo: 18, Qing: 14`: in any order, unless they are words."""
+    """`1, 2`, `x = 1 or x = 2`, `1 \\pm 2`, `Paolo: 18, Qing: 14`. The order does not count, unless all are words."""
 
     order: ClassVar[Order] = Order.OPEN
 
     @classmethod
     def parse(cls, text: str, read: Read) -> AnswerList | None:
-        """Two answers or more, in no brackets; "No, it is not" is one."""
+        """Reads two or more answers without brackets. "No, it is not" counts as one answer."""
         if is_decision(text) or ("\\pm" not in text and len(split_top(text, SEPARATOR)) < 2):
             return None
         return cls.of_text(text, read)

@@ -22,7 +22,7 @@ class AnswerSet(Group):
 
     @classmethod
     def parse(cls, text: str, read: Read) -> AnswerSet | None:
-        """A set by its items; one by a condition, `\\{x | x < 5\\}`, is read by `wrapped.SetBuilder`."""
+        """Reads a set that lists its items. `\\{x | x < 5\\}` is left to `wrapped.SetBuilder`."""
         if SET_BUILDER.fullmatch(text):
             return None
         for opening, closing in _BRACES:

@@ -13,13 +13,13 @@ from cooper_rl.verifiers.math.markup import bracketed_parts
 
 @dataclass(frozen=True, slots=True)
 class AnswerTuple(Group):
-    """`(1, 2)`: several answers in their order."""
+    """`(1, 2)`: several answers whose order counts."""
 
     order: ClassVar[Order] = Order.KEPT
 
     @classmethod
     def parse(cls, text: str, read: Read) -> Self | None:
-        """Two parts or more in brackets; `[1, 2)` and `(1, \\infty)` were tried as intervals before."""
+        """Reads two or more parts in brackets. `[1, 2)` and `(1, \\infty)` have been read as intervals before."""
         parts = bracketed_parts(text)
         return cls.of_parts(parts, read) if len(parts) > 1 else None
 

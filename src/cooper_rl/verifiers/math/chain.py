@@ -1,4 +1,4 @@
-"""Things in an order that signs between them tell."""
+"""Orders: parts with signs between them that say how they are ordered."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CHAINED = re.compile(rf"{_ARROW}|[<>]")
 
 @dataclass(frozen=True, slots=True)
 class Chain(AnswerTuple):
-    """`a -> b -> c`, `a < b < c < d`, from the least on; `0 < x < 1` is an interval."""
+    """`a -> b -> c` and `a < b < c < d`, kept from the least to the greatest. `0 < x < 1` is an interval instead."""
 
     @classmethod
     def parse(cls, text: str, read: Read) -> Chain | None:

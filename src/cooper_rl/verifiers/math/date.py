@@ -30,9 +30,9 @@ _PATTERNS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Date(AnswerForm):
-    """What is said of a day: a part that is not said is "" or 0.
+    """A date, or a part of one. A part that is not given is "" or 0.
 
-    `numeric`: written as 03/04/2024, which is the 4th of March to some and the 3rd of April to others.
+    `numeric` is true for 03/04/2024, which may be the 4th of March or the 3rd of April.
     """
 
     kind: ClassVar[str] = "date"
@@ -44,7 +44,7 @@ class Date(AnswerForm):
 
     @classmethod
     def parse(cls, text: str, read: Read) -> Date | None:
-        """A weekday or a month alone is a word, not a date."""
+        """Reads a date. A weekday or a month alone is not a date; `words.Words` reads it."""
         plain = without_marks(text)
         for pattern in _PATTERNS:
             found = pattern.fullmatch(plain)
@@ -63,14 +63,14 @@ class Date(AnswerForm):
         return None
 
     def compare(self, answer: AnswerForm) -> Comparison:
-        """Two dates, or a date and a word for a day or month; a number may be a part of what the date says."""
+        """Compares with a date, or the word for a day or month. NOT_KNOWN for a number that is a part of the date."""
         if isinstance(answer, Number):
             return Comparison.NOT_KNOWN if self._has_part(answer) else Comparison.DIFFERENT
         other = _date_of_word(answer.text) if isinstance(answer, Words) else answer
         return self._same_day(other) if isinstance(other, Date) else Comparison.NOT_KNOWN
 
     def compare_as_answer(self, reference: AnswerForm) -> Comparison:
-        """A date for the number of its day or year says what was asked, and more."""
+        """EQUAL where the reference is the number of the date's day or year: the date says more than was asked."""
         if isinstance(reference, Number):
             return Comparison.of(self._has_part(reference))
         day = _date_of_word(reference.text) if isinstance(reference, Words) else None
@@ -81,7 +81,7 @@ class Date(AnswerForm):
         return whole and number.value in (self.day, self.year)
 
     def _same_day(self, answer: Date) -> Comparison:
-        """NOT_KNOWN if the answer leaves out a part, or if its day may be its month."""
+        """Compares two dates. NOT_KNOWN if the answer leaves out a part, or if day and month may be swapped."""
         if self.numeric != answer.numeric:
             other = Date(answer.weekday, answer.month, answer.day, answer.year)
             different = self._same_parts(answer) is self._same_parts(other) is Comparison.DIFFERENT
@@ -96,20 +96,20 @@ class Date(AnswerForm):
 
 
 def _date_of_word(text: str) -> Date | None:
-    """A weekday or a month alone, in words of lower case."""
+    """The date of a text in lower case that is a weekday or a month alone; None for any other text."""
     if text in WEEKDAYS:
         return Date(weekday=text)
     return Date(month=MONTHS.index(text) + 1) if text in MONTHS else None
 
 
 def _name(text: str, names: tuple[str, ...]) -> str:
-    """The one of the names that a word is, in full or short: "Sept" -> "september"; "" for any other word."""
+    """The name that a word stands for, in full or short ("Sept" -> "september"); "" for any other word."""
     name = ABBREVIATED.get(text, text.lower())
     return name if name in names else ""
 
 
 def _month(text: str) -> int:
-    """The number of a month by its numeral or name; 0 if it is neither."""
+    """The number of a month, from its numeral or name; 0 if the text is neither."""
     if text.isdigit():
         return int(text)
     name = _name(text, MONTHS)

@@ -1,7 +1,7 @@
-"""A quick no: the value of a plain expression in floating point, so that most wrong answers need no computer algebra.
+"""Refutes most wrong answers quickly, by the value of a plain expression in floating point, without computer algebra.
 
-It reads sums, products, powers, fractions and roots of numbers and letters, and gives up on anything else. It only
-refutes: values that are close, or that rounding may have spoiled, are left to `algebra`.
+It reads sums, products, powers, fractions and roots of numbers and letters, and gives up on anything else. It never
+confirms: values that are close, or whose difference may come from rounding, are left to `algebra`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import lru_cache
 MAX_CHARACTERS = 200
 MAX_DEPTH = 30
 MAX_EXPONENT = 60
-TOLERANCE = 1e-8  # of the largest intermediate value
+TOLERANCE = 1e-8  # relative to the largest intermediate value
 
 _TOKEN = re.compile(
     r" *(?:(?P<number>\d+(?:\.\d+)?|\.\d+)|(?P<name>\\?(?:frac|sqrt|pi)|[A-Za-z])|(?P<sign>[-+*/^(){}\[\]]))"
@@ -24,7 +24,7 @@ _AMBIGUOUS = re.compile(r"\d +\d|\d *\\frac|/ *\w+ *[\\A-Za-z(]|(?<![\\A-Za-z])(
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Values at two points, the largest intermediate value, and which letters and whether pi occurred."""
+    """An expression's values at two points, its largest intermediate value, its letters, and whether pi occurs."""
 
     values: tuple[complex, complex]
     scale: float
@@ -32,7 +32,7 @@ class Estimate:
     has_pi: bool = False
 
     def differs_from(self, other: Estimate, within: float = 0.0) -> bool:
-        """Whether the values are surely farther apart than `within`; k pi and n pi may be one family of angles."""
+        """Whether the values surely differ by more than `within`. False where both may be the same angles (k pi)."""
         if (
             self.has_pi
             and other.has_pi
@@ -51,7 +51,7 @@ def of_number(value: float) -> Estimate:
 
 @lru_cache(maxsize=8192)
 def of_text(text: str) -> Estimate | None:
-    """The estimate of an expression without markup; None if it is not a plain one."""
+    """The estimate of an expression without markup; None if this module cannot read it."""
     text = text.replace("\\cdot", "*")
     if len(text) > MAX_CHARACTERS or _AMBIGUOUS.search(text):
         return None
@@ -67,7 +67,7 @@ def of_text(text: str) -> Estimate | None:
 
 
 class _Parser:
-    """Recursive descent; ValueError on anything that is not plain."""
+    """A recursive-descent parser. It raises ValueError on anything that it does not know."""
 
     def __init__(self, text: str, point: int) -> None:
         self.tokens: list[str] = []
@@ -101,7 +101,7 @@ class _Parser:
         return token
 
     def _took(self, token: str) -> bool:
-        """Whether this token came next; it is passed over then."""
+        """Whether the next token is this one; if so, it is consumed."""
         came = self._next() == token
         self.place += came
         return came

@@ -1,4 +1,4 @@
-"""Mathematics that is not a plain number."""
+"""Mathematical expressions that are not single numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LABEL = re.compile(rf"{OPEN}[^{CLOSE}]*{CLOSE}(?: ?\^ ?\{{?-?\d\}}?)?")
 class Expression(AnswerForm):
     """An expression as text.
 
-    `name`, `arguments`: of the variable or function that it was said to be the value of.
+    Where the answer is an equation such as `f(x) = 2x`, `name` is `f` and `arguments` is `x`.
     """
 
     kind: ClassVar[str] = "expression"
@@ -33,14 +33,14 @@ class Expression(AnswerForm):
 
     @classmethod
     def parse(cls, text: str, read: Read) -> Expression | None:
-        """What looks like mathematics, without the words beside it ("84/13 days")."""
+        """Reads a text that looks like mathematics, without the words after it ("84/13 days")."""
         if not looks_mathematical(text):
             return None
         text = re.split(r"\\approx", text)[0]
         return cls(_LABEL.sub(" ", CONDITION.sub("", text)).strip(" .,;"))
 
     def compare(self, answer: AnswerForm) -> Comparison:
-        """By value, with numbers and expressions; a letter may be a choice; a date is none."""
+        """Compares by value with numbers and expressions. A single letter is also compared as a choice letter."""
         if isinstance(answer, Number | Expression):
             return _same_value(self, answer)
         if isinstance(answer, Date):
@@ -58,7 +58,7 @@ class Expression(AnswerForm):
 
 
 def choice_letter(form: AnswerForm) -> str:
-    """A choice letter that may have been read as a variable; "" for anything else."""
+    """The choice letter that an answer may stand for, also where it was read as a variable; "" for any other answer."""
     return form.text.lower() if isinstance(form, Words | Expression) and len(form.text) == 1 else ""
 
 
@@ -94,7 +94,7 @@ def _same_value(reference: Number | Expression, answer: Number | Expression) -> 
 
 
 def _rounds_to_value(reference: Number, expression: Any) -> Comparison:
-    """Whether the reference, a decimal, is the value of an expression, rounded."""
+    """Whether the reference, a decimal, is the rounded value of an expression."""
     value = algebra.value_at(expression, {})
     if value is None:
         return Comparison.DIFFERENT if expression.free_symbols else Comparison.NOT_KNOWN
@@ -105,7 +105,7 @@ def _rounds_to_value(reference: Number, expression: Any) -> Comparison:
 
 
 def _surely_different(reference: Number | Expression, answer: Number | Expression) -> bool:
-    """Whether two plain expressions differ so much in value that nobody needs to look closer."""
+    """Whether floating-point values show that two plain expressions differ."""
     if _arguments(reference) or _arguments(answer):
         return False
     a, b = _estimate(reference), _estimate(answer)
@@ -131,7 +131,7 @@ def _arguments(form: AnswerForm) -> tuple[str, ...]:
 
 
 def is_within(form: AnswerForm, other: AnswerForm) -> bool:
-    """Whether the one's words are among the other's, which may say the same or its opposite: "blue", "the blue one"."""
+    """Whether one answer's words are among the other's ("blue", "the blue one"), so that both may mean the same."""
     texts = [form.text.lower() if isinstance(form, Words | Expression) else "" for form in (form, other)]
     short, long = sorted(texts, key=len)
     return bool(re.search(rf"(?<!\w){re.escape(short)}(?!\w)", long)) and bool(re.fullmatch(r"\w[\w ]+", short))

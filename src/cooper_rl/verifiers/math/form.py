@@ -1,4 +1,4 @@
-"""What an answer form is: a class that reads a text as an answer of its kind, and compares two answers.
+"""The contract of an answer form: a class that reads a text as an answer of its kind, and compares two answers.
 
 Each form is one class in one file of this package; `reader.READ_ORDER` lists them in the order in which they are tried.
 A form of a user's own is a subclass of `AnswerForm`, named in the verifier's name: `math+my_package.forms:Chemical`.
@@ -15,7 +15,7 @@ Part = TypeVar("Part")
 
 
 class Comparison(Enum):
-    """What two answers are to each other."""
+    """The result of comparing two answers."""
 
     EQUAL = "equal"
     DIFFERENT = "different"
@@ -28,10 +28,10 @@ class Comparison(Enum):
 
 
 class AnswerForm(ABC):
-    """One kind of answer. A subclass is a frozen dataclass, so that its values can be kept and counted.
+    """One kind of answer. A subclass is a frozen dataclass, so that its values can be cached and counted.
 
-    `kind`: its name in reports. `library_decides`: whether math-verify is asked where `compare` does not know; if not,
-    the answer is left open (UNPARSEABLE).
+    `kind` is its name in reports. `library_decides` says what happens where `compare` gives NOT_KNOWN: True asks
+    math-verify, False gives the verdict UNPARSEABLE.
     """
 
     __slots__ = ()
@@ -41,25 +41,25 @@ class AnswerForm(ABC):
     @classmethod
     @abstractmethod
     def parse(cls, text: str, read: Read) -> Self | None:
-        """The answer that the whole of a text is, or None if it is not of this form.
+        """Reads the whole text as an answer of this form; None if it is not of this form.
 
         Args:
-            text: an answer whose markup is off (`markup.strip_markup`). What stood in `\\text{...}` is between the
+            text: an answer without its markup (`markup.strip_markup`). The content of `\\text{...}` is between the
                 marks `markup.OPEN` and `markup.CLOSE`.
-            read: reads a part of the text in whatever form it has, None if in none. For an answer that holds others,
-                as a list does.
+            read: reads a part of the text in any form, and gives None if it has none. Forms that hold other answers,
+                such as lists, call it.
         """
 
     @abstractmethod
     def compare(self, answer: AnswerForm) -> Comparison:
-        """What an answer is to this one, the reference; NOT_KNOWN for a form that this one knows nothing of."""
+        """Compares an answer with this one, the reference. NOT_KNOWN for a form that this one does not know."""
 
     def compare_as_answer(self, reference: AnswerForm) -> Comparison:
-        """The same with the sides exchanged, asked where the reference is of another form and does not know."""
+        """Compares this answer with a reference of another form, where the reference's `compare` gives NOT_KNOWN."""
         return Comparison.NOT_KNOWN
 
     def beside(self, other: AnswerForm) -> AnswerForm:
-        """What this answer amounts to beside another: a list of one is the one."""
+        """This answer as it is compared with another one. A list of one item becomes the item, for example."""
         return self
 
 
@@ -67,10 +67,10 @@ Read: TypeAlias = Callable[[str], AnswerForm | None]
 
 
 def compare(reference: AnswerForm, answer: AnswerForm) -> Comparison:
-    """What an answer is to the reference answer, whatever forms the two have.
+    """Compares an answer with the reference answer, whatever forms the two have.
 
-    Symmetric but for rounding and for parts of a date: a rounded reference accepts an exact answer, never the other
-    way round.
+    The result is symmetric except for rounding and parts of a date. A rounded reference accepts an exact answer, but an
+    exact reference does not accept a rounded answer.
     """
     reference, answer = reference.beside(answer), answer.beside(reference)
     found = reference.compare(answer)
@@ -80,7 +80,7 @@ def compare(reference: AnswerForm, answer: AnswerForm) -> Comparison:
 
 
 def all_equal(comparisons: Iterable[Comparison]) -> Comparison:
-    """EQUAL if all are; DIFFERENT if one is; else NOT_KNOWN."""
+    """EQUAL if all are EQUAL; DIFFERENT if at least one is DIFFERENT; otherwise NOT_KNOWN."""
     found = set(comparisons)
     if Comparison.DIFFERENT in found:
         return Comparison.DIFFERENT
@@ -90,10 +90,10 @@ def all_equal(comparisons: Iterable[Comparison]) -> Comparison:
 def compare_unordered(
     reference: Sequence[Part], answer: Sequence[Part], one: Callable[[Part, Part], Comparison]
 ) -> Comparison:
-    """EQUAL if each of the one side equals another of the other side.
+    """EQUAL if the items of the two sides can be matched in pairs of equal ones, whatever their order.
 
     Args:
-        one: compares an item of the reference with one of the answer.
+        one: compares an item of the reference with an item of the answer.
     """
     if len(reference) != len(answer):
         return Comparison.DIFFERENT

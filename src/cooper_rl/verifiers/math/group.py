@@ -1,4 +1,4 @@
-"""Several answers: what sets, lists and tuples have in common."""
+"""Several answers in one: what sets, lists and tuples have in common."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Order(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Group(AnswerForm):
-    """Several answers. `names`: what each is the value of, or the number of, where all say it."""
+    """Several answers. `names` has what each item is the value or the number of, if every item says so."""
 
     kind: ClassVar[str] = "group"
     library_decides: ClassVar[bool] = True
@@ -40,7 +40,7 @@ class Group(AnswerForm):
 
     @classmethod
     def of_text(cls, body: str, read: Read) -> Self | None:
-        """The items between separators; both signs of `\\pm` are two. None if one of them has no form."""
+        """Reads the items between separators; `\\pm` makes two items. None if one of the items has no form."""
         texts = [part.strip() for part in split_top(body, SEPARATOR)]
         texts = [signed for part in texts if part for signed in _both_signs(part)]
         if not texts or len(texts) > MAX_ITEMS:
@@ -60,12 +60,12 @@ class Group(AnswerForm):
         return cls(tuple(items), tuple(names) if all(names) and len(names) == len(items) else ())
 
     def beside(self, other: AnswerForm) -> AnswerForm:
-        """Beside a single answer, a set or list of one answer, be it named twice, is that answer."""
+        """Compared with a single answer, a set or list whose items are all the same answer is that answer."""
         one = self.order is not Order.KEPT and len(set(self.items)) == 1 and not isinstance(other, Group)
         return self.items[0] if one else self
 
     def compare(self, answer: AnswerForm) -> Comparison:
-        """Item by item, by names where both have them; choice letters also with letters run together ("AC")."""
+        """Compares item by item, by names where both have them. Choice letters may be written together ("AC")."""
         return self._with_groups(answer) if isinstance(answer, Group) else self._with_others(answer)
 
     def compare_as_answer(self, reference: AnswerForm) -> Comparison:
@@ -95,7 +95,7 @@ class Group(AnswerForm):
         return Comparison.NOT_KNOWN if found is Comparison.EQUAL and open_order else found
 
     def _is_list_of_words(self) -> bool:
-        """A list of words, of which only the question says whether they are to be in order."""
+        """Whether this is a list of words. Only the question says whether the order of such a list counts."""
         words = all(isinstance(item, Words) and len(item.text) > 1 for item in self.items)
         return words and self.order is Order.OPEN
 
@@ -107,7 +107,7 @@ def _both_signs(text: str) -> list[str]:
 
 
 def _choices(form: AnswerForm) -> frozenset[str] | None:
-    """Several choice letters, listed or run together: "A, C" and "AC"."""
+    """The choice letters of an answer, listed or written together ("A, C", "AC"); None for any other answer."""
     if isinstance(form, Group) and all(choice_letter(item) for item in form.items):
         return frozenset(choice_letter(item) for item in form.items)
     if isinstance(form, Words | Expression) and re.fullmatch("[A-Ja-j]{2,6}", form.text):

@@ -23,7 +23,7 @@ _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """From low to high; None is infinite."""
+    """From `low` to `high`; None is infinite."""
 
     low: AnswerForm | None
     high: AnswerForm | None
@@ -31,7 +31,7 @@ class Interval:
     high_closed: bool
 
     def compare(self, answer: Interval) -> Comparison:
-        """The same ends, open or closed alike."""
+        """Whether both ends are the same, and open or closed in the same way."""
         if (self.low_closed, self.high_closed) != (answer.low_closed, answer.high_closed):
             return Comparison.DIFFERENT
         return all_equal((_same_end(self.low, answer.low), _same_end(self.high, answer.high)))
@@ -47,7 +47,7 @@ class Intervals(AnswerForm):
 
     @classmethod
     def parse(cls, text: str, read: Read) -> Intervals | None:
-        """`(-\\infty, 1] \\cup (2, 3)`, `x < 1 or x > 2`, `[1, 2)`."""
+        """Reads `(-\\infty, 1] \\cup (2, 3)`, `x < 1 or x > 2` and `[1, 2)`."""
         if "\\cup" in text:
             found = [as_intervals(read(part)) for part in split_top(text, r"\\cup")]
             if all(found):
@@ -60,7 +60,7 @@ class Intervals(AnswerForm):
         return cls((interval,)) if interval else None
 
     def compare(self, answer: AnswerForm) -> Comparison:
-        """The same intervals in any order."""
+        """Whether the intervals are the same, in any order."""
         other = as_intervals(answer)
         return self._with_others(answer) if other is None else _same_intervals(self, other)
 
@@ -76,7 +76,7 @@ class Intervals(AnswerForm):
 
 
 def as_intervals(form: AnswerForm | None) -> Intervals | None:
-    """Intervals, or the open one that was read as a pair."""
+    """An answer as intervals. A pair such as `(1, 2)` becomes the open interval; None for any other form."""
     if isinstance(form, AnswerTuple) and len(form.items) == 2:
         return Intervals((Interval(form.items[0], form.items[1], False, False),))
     return form if isinstance(form, Intervals) else None
@@ -93,7 +93,7 @@ def _same_end(reference: AnswerForm | None, answer: AnswerForm | None) -> Compar
 
 
 def _in_brackets(text: str, read: Read) -> Interval | None:
-    """`[1, 2)`, `(1, \\infty)`; `(1, 2)` may be a point as well and is none here."""
+    """Reads `[1, 2)` and `(1, \\infty)`. None for `(1, 2)`, which may also be a point."""
     parts = [part.strip() for part in bracketed_parts(text)]
     infinite = [_INFINITE.fullmatch(part) for part in parts]
     if len(parts) != 2 or not (text[0] == "[" or text[-1] == "]" or any(infinite)):
@@ -105,7 +105,7 @@ def _in_brackets(text: str, read: Read) -> Interval | None:
 
 
 def _inequality(text: str, read: Read) -> Interval | None:
-    """`a < x <= b`, `x > 5`, `5 < x`."""
+    """Reads `a < x <= b`, `x > 5` and `5 < x`."""
     text = CONDITION.sub("", text).strip()
     signs = COMPARISON_SIGN.findall(text)
     sides = [side.strip() for side in COMPARISON_SIGN.split(text)]

@@ -1,4 +1,4 @@
-"""What stands after a numeral: a unit, a magnitude, a label. "7 stuffed goats", "2 million", "5.4 square units"."""
+"""The words after a numeral: a label ("7 stuffed goats"), a magnitude ("2 million"), a unit ("5.4 square units")."""
 
 from __future__ import annotations
 

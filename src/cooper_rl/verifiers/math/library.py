@@ -1,6 +1,7 @@
-"""What math-verify makes of an answer, its false positives closed.
+"""math-verify's judgement of an answer, without its known false positives.
 
-The one importer of math_verify. Runs inside a worker, whose pool keeps the deadline: the library's own is off.
+This is the only module that imports math_verify. It runs in a worker whose pool keeps the deadline, so the library's
+own time-out is off.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _MAX_SHOWN = 200
 
 
 def explain(reference: str, completion: str) -> Verification:
-    """The `math_verify` verifier: the library's judgement, with reasons; a completion that hedges is INCORRECT."""
+    """The `math_verify` verifier: the library's judgement with its reason. A completion that hedges is INCORRECT."""
     if not reference.strip():
         return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
     reading = read(completion)
@@ -28,7 +29,7 @@ def explain(reference: str, completion: str) -> Verification:
 
 
 def explain_reading(reference: str, reading: Reading) -> Verification:
-    """The library's judgement on what a completion says, with reasons."""
+    """The library's judgement on a completion that has been read, with its reason."""
     gold = _parse_reference(reference)
     if not gold:
         return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
@@ -52,13 +53,16 @@ def _parse_reference(reference: str) -> list[Any]:
 
 
 def shown(value: Any) -> str:
-    """A text or a parsed expression as a verdict's explanation shows it."""
+    """A text or a parsed expression, as it is shown in the explanation of a verdict."""
     return str(value)[:_MAX_SHOWN]
 
 
 def _false_positive(reference: str, gold: list[Any], answer: list[Any]) -> bool:
-    """What the library calls equal though it is not: tiny numbers that round alike, a sign choice, lost equations, a
-    last word taken for a unit, and a numeral in a base that it passes over."""
+    """Whether the library calls two answers equal that are not.
+
+    Known causes: tiny numbers that round to the same, a sign choice, equations that it drops, a last word that it takes
+    for a unit, and a base that it ignores.
+    """
     texts = [str(gold[-1]), str(answer[-1])]
     if texts[0].rstrip().endswith(("<", ">", "=")) or _bases(texts[0]) != _bases(texts[1]):
         return True

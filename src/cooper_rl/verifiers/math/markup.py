@@ -1,7 +1,7 @@
-"""Takes the LaTeX and Unicode markup off an answer, so that equal answers become equal text as often as they can.
+"""Removes LaTeX and Unicode markup from an answer, so that equal answers become equal text as often as possible.
 
-Text only: nothing is evaluated, and what a pattern may look at is bounded. What stood in `\\text{...}` is kept between
-the marks OPEN and CLOSE, so that a unit "m" is not taken for a variable m.
+It works on text only: nothing is evaluated, and the text that a pattern sees is bounded. The content of `\\text{...}`
+is kept between the marks OPEN and CLOSE, so that a unit "m" is not read as a variable m.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _SPACES = re.compile(r"(?<!\\)\\[,;:! ]|~|\s+")
 _DELIMITERS = re.compile(r"\\[()\[\]]|\$+")
 _BARE_FRACTION = re.compile(r"\\frac\s*(?:\{([^{}]*)\}|([0-9a-zA-Z]))\s*(?:\{([^{}]*)\}|([0-9a-zA-Z]))")
 _BARE_ROOT = re.compile(r"\\sqrt\s+?([0-9a-zA-Z]|\\pi)|\\sqrt([0-9])")
-# Two stars between operands are a power, elsewhere the edge of bold text.
+# Two stars between operands are a power. Anywhere else they begin or end bold text.
 _OPERAND_ENDS, _OPERAND_BEGINS = r"[\w)}\]]", r"[-\w({\\]"
 BOLD_EDGE = re.compile(rf"(?<!{_OPERAND_ENDS})\*\*|\*\*(?!{_OPERAND_BEGINS})")
 _BOLD = re.compile(r"(?<![\w)}\]*])\*\*(?=\S)(.+?)\*\*(?![\d(*])")
@@ -69,7 +69,7 @@ _DIGITS_APART = re.compile(r"\d \d")
 
 @lru_cache(maxsize=8192)
 def strip_markup(text: str) -> str:
-    """The answer without its markup; at most MAX_CHARACTERS are looked at."""
+    """The answer without its markup. Only its first MAX_CHARACTERS characters are read."""
     text = _CIRCLED.sub(lambda found: f"{found.group()},", text[:MAX_CHARACTERS])
     text = unicodedata.normalize("NFKC", text.translate(_UNICODE)).translate(_UNICODE)
     text = "".join(c if c.isprintable() else " " for c in text).replace(OPEN, "").replace(CLOSE, "")
@@ -100,19 +100,19 @@ def _stripped(text: str) -> str:
 
 @lru_cache(maxsize=1024)  # a number asks several times for the same text
 def without_marks(text: str) -> str:
-    """Text whose markup is off, without the marks OPEN and CLOSE: for comparing words."""
+    """A text that `strip_markup` gave, without the marks OPEN and CLOSE; for comparing words."""
     return _stripped(text.replace(OPEN, " ").replace(CLOSE, " "))
 
 
 @lru_cache(maxsize=8192)
 def without_spaces(text: str) -> str:
-    """Text whose markup is off, without any space: equal for most answers that differ in markup alone."""
+    """A text that `strip_markup` gave, without spaces. It is equal for most answers that differ in markup only."""
     text = _ANY_SPACES.sub("", text.replace(OPEN, "").replace(CLOSE, ""))
     return _SHORT_INDEX.sub(r"\1\2", text)
 
 
 def same_text(text: str, other: str) -> bool:
-    """Whether two answers are the same but for markup and spaces; a space between digits is more than markup."""
+    """Whether two answers differ in markup and spaces only. A space between digits counts as a difference."""
     sides = [strip_markup(side) for side in (text, other)]
     return without_spaces(sides[0]) == without_spaces(sides[1]) != "" and not any(
         _DIGITS_APART.search(side) for side in sides
@@ -120,7 +120,7 @@ def same_text(text: str, other: str) -> bool:
 
 
 def split_top(text: str, separators: str) -> list[str]:
-    """Parts between separators (a pattern) that stand outside every bracket."""
+    """The parts of a text between separators, a pattern that is matched outside brackets only."""
     pattern = re.compile(rf"(?P<separator>{separators})|(?P<open>\\\{{|[(\[{{{OPEN}])|(?P<close>\\\}}|[)\]}}{CLOSE}])")
     parts, depth, start = [], 0, 0
     for found in pattern.finditer(text):
@@ -136,7 +136,7 @@ def split_top(text: str, separators: str) -> list[str]:
 
 
 def balanced(text: str) -> bool:
-    """Whether brackets open before they close, whatever their kind (`(1, 2]` is an interval)."""
+    """Whether brackets open before they close, and all close. Kinds may differ, since `(1, 2]` is an interval."""
     depth = 0
     for c in text:
         depth += (c in "([{") - (c in ")]}")
@@ -146,7 +146,7 @@ def balanced(text: str) -> bool:
 
 
 def bracketed_parts(text: str) -> list[str]:
-    """What stands between commas and semicolons in a text that is one pair of brackets, round or square; else none."""
+    """The parts between commas and semicolons of a text in one pair of round or square brackets; else an empty list."""
     if text[0] not in "([" or text[-1] not in ")]" or not balanced(text[1:-1]):
         return []
     return split_top(text[1:-1], "[,;]")

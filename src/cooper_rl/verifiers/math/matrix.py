@@ -18,7 +18,7 @@ _ENVIRONMENT = re.compile(r"\\begin ?\{(?P<name>[pbvB]?matrix|array)\}(?:\{[lcr|
 
 @dataclass(frozen=True, slots=True)
 class Matrix(AnswerForm):
-    """Rows of entries."""
+    """A matrix: rows of entries, each an answer of its own."""
 
     kind: ClassVar[str] = "matrix"
     library_decides: ClassVar[bool] = True
@@ -26,7 +26,7 @@ class Matrix(AnswerForm):
 
     @classmethod
     def parse(cls, text: str, read: Read) -> Matrix | None:
-        """A LaTeX matrix or array."""
+        """Reads a LaTeX matrix or array."""
         found = _ENVIRONMENT.fullmatch(text)
         if not found:
             return None
@@ -37,7 +37,7 @@ class Matrix(AnswerForm):
         return cls(tuple(tuple(cell for cell in row if cell is not None) for row in entries))
 
     def compare(self, answer: AnswerForm) -> Comparison:
-        """Entry by entry."""
+        """Compares entry by entry."""
         if not isinstance(answer, Matrix):
             return self._with_others(answer)
         shape = [len(row) for row in self.rows]

@@ -28,8 +28,8 @@ _SIGN = re.compile(r"\s*(?P<sign>[-+]?)\s*(?:(?:US|USD|EUR|Rs\.?)\s*)?[$€£¥�
 class Number(AnswerForm):
     """An exact value and how it was written.
 
-    `decimals` is the number of digits after the point where it was written as a decimal, else None; a percent's value
-    is a hundredth of its numeral; `unit` is the measurement unit, if it is a known one.
+    `decimals` is the number of digits after the point, or None if it was not written as a decimal. The value of a
+    percentage is a hundredth of its numeral. `unit` is the unit of measurement, if it is a known one.
     """
 
     kind: ClassVar[str] = "number"
@@ -39,8 +39,8 @@ class Number(AnswerForm):
     percent: bool = False
     degrees: bool = False
     unit: str = ""
-    base: int | None = None  # as the numeral says: 1011_2
-    clock: str = ""  # what may be a time of day as well as a ratio: 10:30
+    base: int | None = None  # the base that the numeral names: 2 in 1011_2
+    clock: str = ""  # 10:30, which may be a time of day or a ratio
     half_day: str = ""  # "a" or "p" of a time of day: 10:30 am
 
     @classmethod
@@ -48,7 +48,7 @@ class Number(AnswerForm):
         return number(text)
 
     def compare(self, answer: AnswerForm) -> Comparison:
-        """Exact, but for a rounded reference, a dropped percent sign or degree sign, and units of one kind."""
+        """Compares exact values. Accepts rounding (`rounds_to`), a missing percent or degree sign, and other units."""
         if not isinstance(answer, Number):
             return Comparison.NOT_KNOWN
         return Comparison.of(self._equals(answer))
@@ -57,7 +57,7 @@ class Number(AnswerForm):
         if self.clock and answer.clock:
             either = not self.half_day or not answer.half_day or self.half_day == answer.half_day
             return either and self.clock == answer.clock
-        if self.base != answer.base:  # a bare numeral beside 1011_2 is one in the same base
+        if self.base != answer.base:  # compared with 1011_2, a numeral without a base is read in base 2
             based, bare = (self, answer) if self.base else (answer, self)
             return bare.base is None and based.value.denominator == 1 and _digits(based) == str(bare.value)
         values = in_one_unit(self.value, self.unit, answer.value, answer.unit)
@@ -72,7 +72,7 @@ class Number(AnswerForm):
 
 
 def number(text: str) -> Number | None:
-    """The number that the whole of a text is, its markup off, or None."""
+    """Reads the whole text, without its markup, as a number; None if it is not one."""
     if len(text) > MAX_DIGITS or _ZEROS.match(text):
         return None
     repeating = _REPEATING.fullmatch(text)
@@ -137,10 +137,11 @@ def _digits(number: Number) -> str:
 
 
 def rounds_to(reference: Number, answer: Number) -> bool:
-    """Whether the reference is the answer, rounded; or the answer the reference's with one or more digits less.
+    """Whether the reference is the rounded answer, or the answer is the reference rounded to fewer digits.
 
-    A written decimal is a rounded value where the answer has more digits than it or is a fraction. The other way needs
-    four significant digits in the answer, or three and three decimals in the reference: 165.5 for 165.47.
+    A reference written as a decimal may be a rounded value if the answer is a fraction or has more decimals. An answer
+    may be rounded if it has four significant digits (165.5 for 165.47), or three where the reference has three
+    decimals or more.
     """
     if reference.decimals is None:
         return False

@@ -1,7 +1,7 @@
 """Numerals without sign or unit: with separators, fractions, mixed numbers, ratios, powers of ten, English words.
 
-A value is an exact fraction. `decimals` is the number of digits after the point where it was written as a decimal, else
-None.
+A value is an exact fraction. `decimals` is the number of digits after the point, or None if it was not written as a
+decimal.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _PARTS = {"half": 2, "halve": 2, "quarter": 4, **{name: value for name, value in
 
 
 def in_digits(body: str) -> Numeral | None:
-    """A number in digits: "1,234", "1/2", "2 1/2", "1.5 * 10^3", "3:2"."""
+    """Reads a number in digits: "1,234", "1/2", "2 1/2", "1.5 * 10^3", "3:2". None for any other text."""
     for pattern in _PATTERNS:
         found = pattern.fullmatch(body)
         if found:
@@ -101,7 +101,7 @@ def _fraction(text: str) -> Fraction:
 
 
 def in_words(body: str) -> Numeral | None:
-    """A number in English words: "minus two point five", "one and a half", "three-quarters", "two (2)"."""
+    """Reads a number in English words: "minus two point five", "one and a half", "three-quarters", "two (2)"."""
     text = without_marks(body).lower().replace("-", " ")
     repeated = re.fullmatch(r"(?P<words>[a-z ]+) \( ?(?P<numeral>[\d.,/]+) ?\)", text)
     if repeated:
@@ -126,7 +126,7 @@ def in_words(body: str) -> Numeral | None:
 
 
 def _fraction_in_words(words: list[str]) -> Numeral | None:
-    """ "one half", "a third", "two and three quarters"."""
+    """Reads "one half", "a third" and "two and three quarters"."""
     part = Fraction(1, _PARTS[words[-1].removesuffix("s")])
     whole, _, count = " ".join(words[:-1]).rpartition(" and ")
     total = _whole(whole.split()) if whole else 0
@@ -135,7 +135,7 @@ def _fraction_in_words(words: list[str]) -> Numeral | None:
 
 
 def _whole(words: list[str]) -> int | None:
-    """ "two hundred and five thousand": ones after tens, "and" only where something larger stands before."""
+    """Reads "two hundred and five thousand". Ones must follow tens, and "and" must follow something larger."""
     total = current = 0
     before = ""
     for index, word in enumerate(words):

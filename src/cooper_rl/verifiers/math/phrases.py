@@ -1,4 +1,4 @@
-"""Pieces of text that several forms look for: names of variables, conditions, separators, running text."""
+"""Patterns that several forms use: names of variables, conditions, separators, running text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from cooper_rl.verifiers.math.markup import CLOSE, OPEN, without_spaces
 
-MAX_LABEL = 5  # words after a number that are a unit or a label, not a sentence
+MAX_LABEL = 5  # up to this many words after a number are a unit or a label; more are a sentence
 NAME = r"[A-Za-z](?:[A-Za-z]*)(?:_(?:\{[^{}]*\}|\w))?'?|\\[a-z]+(?:_(?:\{[^{}]*\}|\w))?"  # x, x_1, \theta
 SEPARATOR = rf"[,;]| and |{OPEN}[^{CLOSE}]*?\b(?:and|or) ?{CLOSE}|{OPEN} ?,? ?{CLOSE}| or "  # between answers
 CONDITION = re.compile(rf" ?{OPEN}? ?\b(?:for (?:all|every|any|each|some)|where|with|when|if|such that|given)\b.*")
@@ -24,17 +24,17 @@ def is_name(text: str) -> bool:
 
 
 def is_long_name(text: str) -> bool:
-    """`north`, `x_1`: no single letter, and no command such as \\pi."""
+    """Whether a text is a name of more than one letter, such as `north` or `x_1`, and no command such as \\pi."""
     return len(text) > 1 and is_name(text) and text[0] != "\\"
 
 
 def is_prose(text: str) -> bool:
-    """Running text, of which a comma makes no list."""
+    """Whether a text is running text, in which a comma does not make a list."""
     return len(re.findall(r"(?<!\\)\b[A-Za-z]{2,}", text)) > 4
 
 
 def looks_mathematical(text: str) -> bool:
-    """Digits, operators or commands, and no running text, marked or not."""
+    """Whether a text has digits, operators or commands, and no running text, marked as text or not."""
     if any(len(mark.split()) > MAX_LABEL for mark in _MARKED.findall(text)):
         return False
     outside = _MARKED_OR_COMMAND.sub(" ", text)

@@ -1,4 +1,4 @@
-"""The form of an answer: the forms are tried in order, and the first that can read the text has it."""
+"""Finds the form of an answer: the forms are tried in order, and the first that can read the text is taken."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from cooper_rl.verifiers.math.wrapped import Assignment, Brackets, SetBuilder
 
 MAX_DEPTH = 6
 MAX_CHARACTERS = 2000
-KEPT = 8192  # texts whose form is kept
-_INTEGER = re.compile(  # what the k of k \pi is: ", k \in \mathbb{Z}", "(k \in Z)", ", where k is an integer"
+KEPT = 8192  # texts whose form is cached
+_INTEGER = re.compile(  # the note on k in k \pi: ", k \in \mathbb{Z}", "(k \in Z)", ", where k is an integer"
     r"(?:[,;(]|\b(?:where|with|for)\b) {0,4}(?:(?:where|with|for)\b)? {0,4}(?:(?:any|all)\b)? {0,4}"
     r"(?P<letter>[kmn]) {0,4}(?:\\in {0,4}(?:\\math(?:bb|bf))? {0,4}\{? {0,4}Z {0,4}\}?|is any? integer|integer)[ )]*"
 )
 
 
 class Shape(Protocol):
-    """What can be tried on a text: an answer form, or a way of writing that holds an answer of any form."""
+    """Something that can read a text: an answer form, or a notation that wraps an answer of any form."""
 
     @classmethod
     def parse(cls, text: str, read: Read) -> AnswerForm | None: ...
@@ -60,7 +60,7 @@ class Reader:
     """Reads texts as answers.
 
     Args:
-        forms: a user's own, tried before the others.
+        forms: a user's own forms, tried before the built-in ones.
     """
 
     def __init__(self, forms: Sequence[type[AnswerForm]] = ()) -> None:
@@ -68,7 +68,7 @@ class Reader:
         self.form_of = lru_cache(maxsize=KEPT)(self._form_of)
 
     def _form_of(self, text: str) -> AnswerForm | None:
-        """The form of an answer in any markup; None if it has none that is known here."""
+        """The form of an answer with any markup; None if no form can read it."""
         plain = _without_integer(strip_markup(text))
         return self._read(plain, 0) if plain else None
 
@@ -91,7 +91,7 @@ form_of = Reader().form_of
 
 
 def _without_integer(text: str) -> str:
-    """`k \\pi, k \\in \\mathbb{Z}` without what k is, which `k \\pi` says as well."""
+    """`k \\pi, k \\in \\mathbb{Z}` without the note on k, since `k \\pi` alone means the same."""
     flat = text.replace(OPEN, " ").replace(CLOSE, " ")
     found = _INTEGER.search(flat)
     before = flat[: found.start()] if found else ""

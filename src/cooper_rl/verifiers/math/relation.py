@@ -1,4 +1,4 @@
-"""Equations and what is unequal."""
+"""Equations and inequations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cooper_rl.verifiers.math.phrases import COMPARISON_SIGN
 
 @dataclass(frozen=True, slots=True)
 class Relation(AnswerForm):
-    """left != right, or an equation that is more than an assignment."""
+    """`left != right`, or an equation that is not just an assignment."""
 
     kind: ClassVar[str] = "relation"
     library_decides: ClassVar[bool] = True
@@ -26,7 +26,7 @@ class Relation(AnswerForm):
 
     @classmethod
     def parse(cls, text: str, read: Read) -> Relation | None:
-        """Two sides, both numbers or expressions."""
+        """Reads two sides that are both numbers or expressions."""
         sign = "!=" if "!=" in text else "="
         sides = text.split(sign)
         if len(sides) != 2 or "\\cup" in text or COMPARISON_SIGN.search(text):
@@ -38,7 +38,7 @@ class Relation(AnswerForm):
         return cls(sign, left, right) if mathematical and left and right else None
 
     def compare(self, answer: AnswerForm) -> Comparison:
-        """With an equation, a multiple of it; with an expression, the equation that it is the value in."""
+        """Compares equations up to a constant factor. An expression is compared as the value of the one unknown."""
         if isinstance(answer, Number | Date):
             return Comparison.DIFFERENT
         return _same_equation(self, _as_relation(answer, self))
@@ -50,7 +50,7 @@ class Relation(AnswerForm):
 
 
 def _as_relation(form: AnswerForm, other: Relation) -> Relation | None:
-    """`y = 2x + 1` as an equation; a bare `2x + 1` is what the other's one unknown besides equals."""
+    """An answer as an equation. A bare `2x + 1` becomes `y = 2x + 1` if y is the one unknown that only `other` has."""
     if isinstance(form, Relation):
         return form
     if not isinstance(form, Expression) or form.arguments:

@@ -1,4 +1,7 @@
-"""Where a completion states its answer: boxes, "####", "the answer is", or nothing but an answer. Text only."""
+"""Finds the answer that a completion states: in a box, after "####" or "the answer is", or as the whole text.
+
+It works on text only; nothing is evaluated.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,13 @@ from cooper_rl.verifiers.math.number import number
 from cooper_rl.verifiers.math.numerals import NUMBER_WORDS
 
 MAX_BARE = 300
-MAX_BOXES = 64  # the last ones
-MAX_BOX = 2000  # characters of one
-RECENT = 4  # readings that are kept: the worker asks again for what its verifier has read
+MAX_BOXES = 64  # only the last boxes are read
+MAX_BOX = 2000  # characters that a box may have
+RECENT = 4  # readings that are cached, since the worker asks again for what its verifier has read
 
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
 _BRACE = re.compile(r"[{}]")
-_CONCLUSION = re.compile(  # before a bare answer that is one
+_CONCLUSION = re.compile(  # may come before a bare answer
     r"\s*(?:so|thus|hence|therefore),? (?:we (?:get|have|obtain|find)|(?:it|this|that) (?:is|gives|makes))\b:?"
     r"(?!.*(?:[,;]|\band\b|\bor\b))",
     re.IGNORECASE,
@@ -69,10 +72,11 @@ _VERB = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A completion with what it says its answer is.
+    """A completion with the answer that it states.
 
-    `stated`: that text, or None where only a guess could tell. `boxes`: the contents of its last boxes. `bare`: nothing
-    but an answer, no box and no cue. `corrected`: words before the last box take an earlier one back.
+    `stated` is the text of the answer, or None if it could only be guessed. `boxes` has the contents of the last boxes.
+    `bare` is true if the completion has neither a box nor a cue such as "the answer is". `corrected` is true if words
+    before the last box retract an earlier box.
     """
 
     completion: str
@@ -86,9 +90,9 @@ class Reading:
 def read(completion: str) -> Reading:
     """Finds the answer that a completion states.
 
-    The last box counts, boxes joined by "and" or a comma are one list; without a box, the last "answer is" or "####";
-    without either, a completion that is short enough to be an answer itself. Of a completion that ends its thinking,
-    what comes after it.
+    It is the last box; boxes joined by "and" or a comma are one list. Without a box, it is the text after the last
+    "answer is" or "####". Without these, it is the whole completion, if that is short enough. Where a completion ends
+    its thinking with `</think>`, only the text after it is read.
     """
     thinking, _, said = completion.rpartition("</think>")
     completion = said if said.strip() else thinking
@@ -143,14 +147,14 @@ def is_solution(reference: str) -> bool:
 
 
 def is_sentence(text: str) -> bool:
-    """Whether a bare text says something about its answer, rather than being one."""
+    """Whether a bare text is a sentence about the answer rather than the answer itself."""
     return bool(_VERB.search(re.sub(r"\\text\s*\{[^{}]*\}", " ", text)))
 
 
 def has_answer(completion: str, reference: str) -> bool:
-    """Whether anything in the text could be an answer in some form; False for empty text and garbage.
+    """Whether anything in the text could be an answer in some form. False for empty text and garbage.
 
-    Where the reference itself is a word, any word may be one that is not of the frame around answers.
+    If the reference is a word, any word could be the answer, except words such as "so the answer is".
     """
     if _SYMBOL.search(completion) or _WORDS.search(completion):
         return True
@@ -159,7 +163,7 @@ def has_answer(completion: str, reference: str) -> bool:
 
 
 def closing_number(completion: str) -> str | None:
-    """The only figure of the last line ("So they need 12 buses."), if its other words name no number."""
+    """The only number in digits of the last line ("So they need 12 buses."); None if its words name another number."""
     last = completion.strip().rpartition("\n")[2][-MAX_BARE:].replace("**", "")
     figures = _figures(last)
     others = _FIGURE.sub(" ", last)
@@ -169,8 +173,10 @@ def closing_number(completion: str) -> str | None:
 
 
 def last_figure(completion: str) -> str | None:
-    """The last figure of a text that states no answer, as where it was cut off; None where its line has LaTeX or names
-    numbers in words."""
+    """The last number in digits of a text that states no answer, for example because it was cut off.
+
+    None if the line has LaTeX or names numbers in words.
+    """
     lines = [line for line in completion[-10 * MAX_BARE :].split("\n") if _FIGURE.search(line)]
     if not lines or "\\" in lines[-1] or _WORDS.search(_FIGURE.sub(" ", lines[-1])):
         return None
@@ -192,8 +198,10 @@ def hedged(reading: Reading) -> bool:
 
 
 def unclear(reference: str, reading: Reading) -> bool:
-    """Whether a completion names the reference's number outside any box or cue, so that taking another of its
-    numbers for the answer may be the verifier's mistake ("That makes 12. I am 90% sure.")."""
+    """Whether a completion names the reference's number without a box or a cue ("That makes 12. I am 90% sure.").
+
+    Reading another of its numbers as the answer may then be the verifier's mistake.
+    """
     gold = _value(reference)
     return gold is not None and reading.bare and any(_value(text) == gold for text in _figures(reading.completion))
 

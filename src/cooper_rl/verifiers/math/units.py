@@ -1,10 +1,10 @@
-"""Units of measurement: their names, what they measure, and how many of the first unit of that they are."""
+"""Units of measurement: their names, what they measure, and the factors that convert them."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-# name -> (dimension, factor to the first unit of it)
+# name -> (dimension, factor that converts it to the first unit of that dimension)
 _LENGTH = {"mm": "0.001", "cm": "0.01", "dm": "0.1", "m": "1", "km": "1000", "in": "0.0254", "ft": "0.3048"}
 _MASS = {"mg": "0.001", "g": "1", "kg": "1000"}
 _VOLUME = {"ml": "0.001", "l": "1"}
@@ -46,11 +46,11 @@ _SPELLINGS = {
     "hour": "h",
     "hr": "h",
 }
-SHORT_LABELS = {"mi", "lb", "oz", "yd", "ha", "ev", "kj", "kw", "hz", "mw", "pa", "nm"}  # of two letters
+SHORT_LABELS = {"mi", "lb", "oz", "yd", "ha", "ev", "kj", "kw", "hz", "mw", "pa", "nm"}  # units of two letters
 
 
 def known_unit(text: str) -> str:
-    """The unit's own name ("hours" -> "h", "percent"), or "" for what is only a label ("apples")."""
+    """The short name of a unit ("hours" -> "h"); "" for a word that is only a label ("apples")."""
     word = text.strip(" .").lower()
     word = word if word in UNITS else word.removesuffix("s")
     word = _SPELLINGS.get(word, word)
@@ -58,7 +58,7 @@ def known_unit(text: str) -> str:
 
 
 def in_one_unit(value: Fraction, unit: str, other: Fraction, other_unit: str) -> tuple[Fraction, Fraction] | None:
-    """Both values in one unit; None if they measure different things. A value without a unit takes the other's."""
+    """Both values in the same unit; None if they measure different things. A value without a unit gets the other's."""
     if not unit or not other_unit or unit == other_unit:
         return value, other
     (dimension, factor), (other_dimension, other_factor) = UNITS[unit], UNITS[other_unit]

@@ -1,4 +1,4 @@
-"""The `math` verifier: our own forms and comparison first, math-verify where those cannot tell."""
+"""The `math` verifier: it compares answers by our own forms first, and asks math-verify where these cannot tell."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ class MathVerifier:
     """Compares the answer that a completion states with the reference answer.
 
     Args:
-        forms: answer forms of a user's own, tried before the built-in ones.
+        forms: a user's own answer forms, tried before the built-in ones.
     """
 
     def __init__(self, forms: Sequence[type[AnswerForm]] = ()) -> None:
         self._form_of = Reader(forms).form_of
 
     def explain(self, reference: str, completion: str) -> Verification:
-        """The verdict on a completion with its grounds."""
+        """The verdict on a completion, with its reason and both parsed answers."""
         if not reference.strip():
             return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
         answer_of_reference, reading = _reference_answer(reference), read(completion)
         if self._contradicts(reading):
             return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, reference)
-        if reading.bare and completion.rstrip().endswith("?"):  # a question, whatever numbers are in it
+        if reading.bare and completion.rstrip().endswith("?"):  # a question is no answer, whatever numbers are in it
             return Verification(Verdict.UNPARSEABLE, Reason.NO_ANSWER, shown(reference))
         text, gold = reading.stated, self._form_of(answer_of_reference)
         if text and same_text(answer_of_reference, text):
@@ -63,7 +63,7 @@ class MathVerifier:
         return _explain_forms(reference, gold, reading, text, answer)
 
     def _explain_last_figure(self, reference: str, gold: Number, reading: Reading, figure: str) -> Verification:
-        """A text that states no answer, as one cut off; it is not wrong where another of its figures is right."""
+        """Judges a text that states no answer by its last number; not INCORRECT if another of its numbers is right."""
         answer = self._form_of(figure)
         same = answer is not None and compare(gold, answer) is Comparison.EQUAL
         if not same and unclear(reference, reading):
@@ -71,7 +71,7 @@ class MathVerifier:
         return Verification.compared(same, shown(reference), figure)
 
     def _answer_form(self, text: str, gold: AnswerForm | None, *, bare: bool) -> AnswerForm | None:
-        """The form of what is stated; of a bare `4 + 5 = 9` the right side, of running text none."""
+        """The form of the stated answer. For a bare `4 + 5 = 9` it is that of the right side; None for running text."""
         answer = self._form_of(text)
         if isinstance(answer, Relation) and answer.sign == "=" and not isinstance(gold, Relation | Expression | None):
             return self._form_of(text.rpartition("=")[2])
@@ -80,7 +80,7 @@ class MathVerifier:
         return answer
 
     def _contradicts(self, reading: Reading) -> bool:
-        """Several answers that do not agree, and no word that takes one of them back."""
+        """Whether a completion gives several answers that differ, and does not retract any of them."""
         texts = list(dict.fromkeys(reading.boxes))
         if len(texts) < 2:
             return hedged(reading)
@@ -96,7 +96,7 @@ explain = MathVerifier().explain
 def _explain_forms(
     reference: str, gold: AnswerForm | None, reading: Reading, text: str, answer: AnswerForm
 ) -> Verification:
-    """The verdict where the answer has a form: by comparison if that can tell, else left open or math-verify's."""
+    """The verdict on an answer that has a form: from the comparison, or else UNPARSEABLE or math-verify's verdict."""
     found = compare(gold, answer) if gold is not None else Comparison.NOT_KNOWN
     if found is Comparison.DIFFERENT and isinstance(answer, Group) and isinstance(gold, Number):
         return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, shown(reference), shown(text))
@@ -109,7 +109,7 @@ def _explain_forms(
 
 
 def _is_open(gold: AnswerForm, answer: AnswerForm) -> bool:
-    """Whether math-verify cannot tell either: forms that it does not know, prose, and words among others."""
+    """Whether math-verify cannot tell either: a form that it does not know, running text, or words within words."""
     if not (gold.library_decides and answer.library_decides):
         return True
     prose = isinstance(gold, Words) and len(gold.text.split()) > MAX_LABEL

@@ -1,4 +1,4 @@
-"""A choice letter, yes or no, a name, a sentence."""
+"""Answers in words: a choice letter, yes or no, a name, a sentence."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _CLOSED = re.compile(
     + "|".join((*WEEKDAYS, *MONTHS))
 )
 _DECISION = re.compile(r"yes|no|true|false", re.IGNORECASE)
-_SAME_DECISION = {"true": "yes", "false": "no"}  # of a statement that is asked about
+_SAME_DECISION = {"true": "yes", "false": "no"}  # for questions whether a statement is true
 _VALUES_IN_WORDS = {"none", "nothing", "undefined", "infinite", "infinity", "infinitely", "all", "any", "empty", "half"}
 _CHOICE = re.compile(rf"{CHOICE_LABEL}\(?(?P<letter>[A-J])\)?(?:[.:)] .*)?")
-_LEAD = re.compile(  # "It falls on a Tuesday" is Tuesday
+_LEAD = re.compile(  # removed from the front: "It falls on a Tuesday" becomes "Tuesday"
     r"^(?:(?:it|this|that) )?(?:(?:is|was|falls|fell|will be) )?(?:on )?(?:(?:the|a|an) )?", re.IGNORECASE
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Words(AnswerForm):
-    """Words in lower case, without punctuation; of a choice its letter."""
+    """Words in lower case, without punctuation. A choice is kept as its letter."""
 
     kind: ClassVar[str] = "words"
     library_decides: ClassVar[bool] = True
@@ -35,17 +35,17 @@ class Words(AnswerForm):
 
     @property
     def closed(self) -> bool:
-        """Whether another such word surely means something else: choice letters, yes/no, days, months."""
+        """Whether this is a choice letter, yes or no, a day or a month, so that a different one is another answer."""
         return bool(_CLOSED.fullmatch(self.text))
 
     @property
     def may_name_a_value(self) -> bool:
-        """Whether another form may say the same: "no solution", "all real numbers", "infinitely many"; not "Monday"."""
+        """Whether another form may mean the same, as with "no solution" and "all real numbers", but not "Monday"."""
         return " " in self.text or self.text in _VALUES_IN_WORDS
 
     @classmethod
     def parse(cls, text: str, read: Read) -> Words | None:
-        """A choice, a word that is marked or known, or what is no mathematics; of "No, it is not" the decision."""
+        """Reads a choice, a marked or known word, or a text without mathematics. "No, it is not" becomes "no"."""
         if is_decision(text):
             return cls(text.partition(",")[0].strip().lower())
         words = without_marks(text)
@@ -64,7 +64,7 @@ class Words(AnswerForm):
         return cls(re.sub(r"[^\w\s]", "", words).strip()) if re.search(r"[a-z]", words) else None
 
     def compare(self, answer: AnswerForm) -> Comparison:
-        """The same words, True as Yes; two closed words that differ are different."""
+        """Compares the words; "true" equals "yes". Two words that differ are DIFFERENT only if both are `closed`."""
         if isinstance(answer, Words):
             if _SAME_DECISION.get(self.text, self.text) == _SAME_DECISION.get(answer.text, answer.text):
                 return Comparison.EQUAL
@@ -75,11 +75,11 @@ class Words(AnswerForm):
         return self.compare_with_value(reference) if isinstance(reference, Number) else Comparison.NOT_KNOWN
 
     def compare_with_value(self, value: AnswerForm) -> Comparison:
-        """Words beside a number, a list, intervals or a matrix: different unless they may name such a value."""
+        """Compares with a number, a list, intervals or a matrix: DIFFERENT unless the words may name such a value."""
         return Comparison.NOT_KNOWN if self.may_name_a_value else Comparison.DIFFERENT
 
 
 def is_decision(text: str) -> bool:
-    """Whether a text decides first and says more after a comma: "No, it is not"."""
+    """Whether a text begins with a decision, such as yes or no, and a comma: "No, it is not"."""
     decision, comma, _ = text.partition(",")
     return bool(comma and _DECISION.fullmatch(decision.strip()))

@@ -1,4 +1,4 @@
-"""Ways of saying an answer that leave its form as it is: `x = 5`, `(5)`, `\\{x | x < 5\\}`."""
+"""Notations around an answer that do not change its form: `x = 5`, `(5)`, `\\{x | x < 5\\}`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _TUPLE_NAME = re.compile(r"\([^()=]*(?:\([^()]*\)[^()=]*)*\) ?= ?(?P<value>[^=].
 
 
 class Assignment:
-    """`x = 5`, `f(x) = 2x`, `(x, y) = (1, 2)`, `x \\in [1, 2]`: the value."""
+    """`x = 5`, `f(x) = 2x`, `(x, y) = (1, 2)` and `x \\in [1, 2]`, which are read as their value."""
 
     @classmethod
     def parse(cls, text: str, read: Read) -> AnswerForm | None:
-        """The form of the value; an expression keeps the name of what it is the value of."""
+        """The form of the value. An expression keeps the name on the left side."""
         found = _ASSIGNMENT.fullmatch(text)
         if found and found.group("sign") != "\\in" and len(split_top(text, SEPARATOR)) > 1:
             return None
@@ -40,21 +40,21 @@ class Assignment:
 
 
 class SetBuilder:
-    """`\\{x | x < 5\\}`: the condition."""
+    """`\\{x | x < 5\\}`, which is read as its condition."""
 
     @classmethod
     def parse(cls, text: str, read: Read) -> AnswerForm | None:
-        """The form of the condition, where it is one on a variable."""
+        """The form of the condition, if it is a condition on a variable."""
         found = SET_BUILDER.fullmatch(text)
         form = read(found.group("condition")) if found else None
         return form if isinstance(form, Intervals | Relation) else None
 
 
 class Brackets:
-    """`(5)`: what is in them."""
+    """`(5)`, which is read as its content."""
 
     @classmethod
     def parse(cls, text: str, read: Read) -> AnswerForm | None:
-        """The form of the only part in round brackets."""
+        """The form of the content, if it is a single part in round brackets."""
         parts = bracketed_parts(text)
         return read(parts[0]) if len(parts) == 1 and text[0] == "(" and text[-1] == ")" else None
