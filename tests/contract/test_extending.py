@@ -55,6 +55,7 @@ def test_a_run_with_them_from_the_command_line(my_parts, tmp_path):
     words = ["--max_steps", "2", "--save_steps", "2", "--heldout_steps", "0", "--per_device_train_batch_size", "16"]
     words += ["--heldout_dataset_size", "8", "--heldout_triples_size", "20", "--anchor_triples", "null"]
     words += ["--negative_sources", "{mined: 1, 'my_parts:LastWordGone': 1}", "--monitors", "my_parts:Longest"]
+    words += ["--reward_model_type", "my_parts:LastNumber", "--reward_model_name_or_path", "none"]
     words += ["--reward", "my_parts:Agreement", "--cotrain", "true", "--output_dir", str(tmp_path / "run")]
     command = [sys.executable, "-m", "cooper_rl.cli", "train", "--config", "recipes/quickstart.yaml", *words]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -66,5 +67,6 @@ def test_a_run_with_them_from_the_command_line(my_parts, tmp_path):
     assert all(r["reward"] == ((r["verdict"] == "CORRECT") + (r["score"] > 0.5)) / 2 for r in rollouts)
     sources = {r["negative_source"] for r in map(json.loads, (tmp_path / "run" / "pairs" / "step_000001.jsonl").open())}
     assert sources <= {"mined", "my_parts:LastWordGone"}
+    assert json.loads((tmp_path / "run" / "checkpoint-2" / "reward_model" / "weights.json").read_text())[1] == 2
     state = json.loads((tmp_path / "run" / "checkpoint-2" / "monitors.json").read_text())
     assert state["longest"]["most"] == rows[-1]["completions/most_characters"]

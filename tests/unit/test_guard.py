@@ -54,7 +54,7 @@ def run(updater, guard, pairs, times, *, whole=False):
     return found
 
 
-def check(guard, pairs=(), *, whole=True):
+def check(guard, pairs=GOOD, *, whole=True):
     """(metrics, pairs that were rolled back) of one check."""
     report = guard.after(Report(1, pairs=tuple(pairs)), whole=whole)
     return report.metrics, list(report.rolled_back)
@@ -115,7 +115,7 @@ def test_a_check_before_saving_is_of_the_whole_set(guarded):
     before = weights(updater).clone()
     run(updater, guard, POISON, 2)
     assert not torch.equal(weights(updater), before)
-    metrics, rolled_back = check(guard)
+    metrics, rolled_back = check(guard, [])
     assert metrics["reward_model/rolled_back"] == 1 and len(rolled_back) == 4
     assert torch.equal(weights(updater), before)
 
@@ -159,3 +159,13 @@ def test_a_save_without_a_fresh_batch_checks_the_whole_set(guarded):
 def test_the_order_of_the_samples_is_the_one_that_earlier_runs_had(size, seed):
     expected = torch.randperm(size, generator=torch.Generator().manual_seed(seed))
     assert permutation(size, seed).tolist() == expected.tolist()
+
+
+def test_where_nothing_moved_nothing_is_scored(guarded, monkeypatch):
+    updater, guard = guarded(guard_steps=2, guard_sample=16)
+    run(updater, guard, GOOD, 2)
+    monkeypatch.setattr(updater, "score", None)  # a call would fail
+    for whole in (False, True):
+        metrics, rolled_back = check(guard, [], whole=whole)
+        assert metrics["reward_model/rolled_back"] == 0 and rolled_back == []
+    assert guard.before_save(Report(3)).metrics["reward_model/rolled_back"] == 0 and guard.updates == 2

@@ -8,7 +8,7 @@ from trl import GRPOConfig, GRPOTrainer
 from trl.trainer.utils import add_fused_lm_head
 
 from cooper_rl.engines.trl import lean
-from cooper_rl.settings.recipe import resolve_model
+from cooper_rl.settings.files import resolve_model
 
 WITHOUT_DROPOUT = {"opt": {"dropout": 0.0}, "gpt2": dict.fromkeys(("attn_pdrop", "embd_pdrop", "resid_pdrop"), 0.0)}
 PROMPTS = [[5, 6, 7, 8, 9], [10, 11, 12], [13, 14]]

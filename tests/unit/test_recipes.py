@@ -23,7 +23,7 @@ TRAIN = [path for path in RECIPES if path.stem not in {*REWARD_MODEL, *ANNOTATIO
 def check(recipe):
     settings = TrainSettings.from_recipe(recipe)
     check_train_settings(settings)
-    check_parts(settings)
+    check_parts(settings, settings.reward_model_type)
 
 
 def test_there_are_recipes():
@@ -141,6 +141,7 @@ def test_overrides():
         ({"negative_sources": {"mined": 0}}, "at least one source a positive weight"),
         ({"negative_sources": {"mine": 1}}, "no negative source 'mine': did you mean mined"),
         ({"negative_fallback": "suffle"}, "no negative source 'suffle': did you mean shuffle"),
+        ({"reward_model_type": "verifirm"}, "no reward model 'verifirm': did you mean verifyrm"),
         ({"reward": "scores"}, "no reward 'scores': did you mean score"),
         ({"monitors": ["gard"]}, "no monitor 'gard': did you mean guard"),
         ({"reward_model_name_or_path": None}, "reward model"),

@@ -115,7 +115,7 @@ def check_before_training(recipe: dict[str, Any], *, resume: bool = False) -> No
     from cooper_rl.settings.train import TrainSettings
 
     settings = TrainSettings.from_recipe(recipe)
-    check_parts(settings)
+    check_parts(settings, settings.reward_model_type)
     check_train_settings(settings, resume=resume)
     check_problems(settings.dataset_name, settings.dataset_split)
     if settings.heldout_dataset_name:

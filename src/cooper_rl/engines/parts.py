@@ -19,6 +19,8 @@ from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.generation import Generator, OpenAIServer
 from cooper_rl.generation.in_process import TransformersGenerator
+from cooper_rl.method.reward_model import GROUP, KNOWN, RewardModel
+from cooper_rl.parts import find
 from cooper_rl.records import LabelledCompletion, Problem
 from cooper_rl.settings.files import EMBEDDED, resolve_model
 from cooper_rl.settings.train import TrainRecipe, TrainSettings
@@ -34,7 +36,7 @@ class Parts:
 
     policy: str  # folder or hub id
     problems: Sequence[Problem]
-    reward_model: VerifyRM | None
+    reward_model: VerifyRM | RewardModel | None
     rehearsal: Sequence[LabelledCompletion]
     anchors: Sequence[LabelledCompletion]
     assistant: Generator | None  # None: the policy's base model rewrites, or nobody does
@@ -61,12 +63,7 @@ def load_parts(named: TrainRecipe, config: CooperConfig) -> Parts:
     problems = load_problems(
         named.dataset_name, split=named.dataset_split, size=named.dataset_size, seed=named.dataset_seed
     )
-    reward_model = None
-    if config.needs_reward_model:
-        assert named.reward_model_name_or_path
-        reward_model = VerifyRM.from_pretrained(resolve_model(named.reward_model_name_or_path, "reward_model"))
-        if named.reward_model_lora_rank and config.cotrain:
-            reward_model.add_adapters(named.reward_model_lora_rank, named.reward_model_lora_alpha)
+    reward_model = load_reward_model(named, config) if config.needs_reward_model else None
     rehearsal, anchors = [], []
     if named.rehearsal_triples and config.cotrain:
         rehearsal = read_triples(resolve_triples(named.rehearsal_triples, "train"))
@@ -75,6 +72,19 @@ def load_parts(named: TrainRecipe, config: CooperConfig) -> Parts:
     policy = resolve_model(named.model_name_or_path, "policy")
     assistant, heldout = load_assistant(named, config), load_heldout(named, config)
     return Parts(policy, problems, reward_model, rehearsal, anchors, assistant, heldout)
+
+
+def load_reward_model(named: TrainRecipe, config: CooperConfig) -> VerifyRM | RewardModel:
+    """The reward model of the type that is named, with adapters where they are asked for."""
+    assert named.reward_model_name_or_path
+    path = resolve_model(named.reward_model_name_or_path, "reward_model")
+    kind: Any = find(GROUP, named.reward_model_type, KNOWN)
+    reward_model: VerifyRM | RewardModel = kind.from_pretrained(path)
+    if named.reward_model_lora_rank and config.cotrain:
+        if not isinstance(reward_model, VerifyRM):
+            raise BadInputError(f"reward_model_lora_rank: {named.reward_model_type} has no adapters; leave it out")
+        reward_model.add_adapters(named.reward_model_lora_rank, named.reward_model_lora_alpha)
+    return reward_model
 
 
 def load_assistant(named: TrainRecipe, config: CooperConfig) -> Generator | None:

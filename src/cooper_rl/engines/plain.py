@@ -32,6 +32,7 @@ from cooper_rl.method.checkpoints import complete_checkpoint
 from cooper_rl.method.negatives.assistant import Assistant
 from cooper_rl.records import Problem, Sample
 from cooper_rl.verifiers import RuleVerifier
+from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.scoring import pad
 from cooper_rl.verifyrm.updater import RewardModelUpdater
 
@@ -78,14 +79,14 @@ class PlainTrainer:
         warmup, kwargs = config.get_warmup_steps(config.max_steps), config.lr_scheduler_kwargs
         self.scheduler = get_scheduler(config.lr_scheduler_type, self.optimizer, warmup, config.max_steps, kwargs)
         self.verifier = RuleVerifier(config.verifier, workers=config.verifier_workers)
-        updater = None
-        if parts.reward_model:
-            updater = RewardModelUpdater(parts.reward_model, config, config.max_steps)
+        reward_model = parts.reward_model
+        if isinstance(reward_model, VerifyRM):
+            reward_model = RewardModelUpdater(reward_model, config, config.max_steps)
         assistant = parts.assistant or TransformersGenerator(self.ref_policy, self.tokenizer)
         self.cooper = make_cooper(
             config,
             self.verifier,
-            updater,
+            reward_model,
             assistant=lambda: Assistant(assistant, config.max_completion_length, config.seed),
             rehearsal=parts.rehearsal,
             anchors=parts.anchors,

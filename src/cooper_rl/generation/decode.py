@@ -42,15 +42,12 @@ LEAVE_SHARE = 8  # rows leave the batch when at least one in so many has ended
 CHECK_EVERY = 8  # tokens between two looks at which rows have ended, on an accelerator, where each look waits for it
 
 
-def can_shrink(
-    model: Any, processors: Any, criteria: Any, generation_config: Any, inputs: dict[str, Any], synced_gpus: bool
-) -> bool:
+def can_shrink(model: Any, processors: Any, criteria: Any, generation_config: Any, inputs: dict[str, Any]) -> bool:
     """Whether `shrinking_sample` knows all that this call of `generate` asks for."""
     prepares = getattr(model.prepare_inputs_for_generation, "__func__", None)
     positions, cache = inputs.get("position_ids"), inputs.get("past_key_values")
     return (
-        not synced_gpus
-        and not model.config.is_encoder_decoder
+        not model.config.is_encoder_decoder
         and prepares is GenerationMixin.prepare_inputs_for_generation
         and not generation_config.return_dict_in_generate
         and set(inputs) <= KNOWN_INPUTS
@@ -79,7 +76,9 @@ def complete(
     for row, prompt in enumerate(prompts):
         ids[row, width - len(prompt) :] = torch.tensor(prompt)
         mask[row, width - len(prompt) :] = 1
-    loop = {"custom_generate": shrinking_sample} if is_token_by_token(model, settings) else {}
+    # a sharded model gathers its weights in each pass, so that ranks must make as many; `generate` sees to it itself
+    alone = not (torch.distributed.is_available() and torch.distributed.is_initialized())
+    loop = {"custom_generate": shrinking_sample} if alone and is_token_by_token(model, settings) else {}
     written = model.generate(input_ids=ids.to(model.device), attention_mask=mask.to(model.device), **loop, **settings)[
         :, width:
     ].tolist()
@@ -102,20 +101,15 @@ def shrinking_sample(
     logits_processor: Any,
     stopping_criteria: Any,
     generation_config: Any,
-    synced_gpus: bool = False,
-    streamer: Any = None,
     **model_kwargs: Any,
 ) -> Tensor:
     """For `generate(custom_generate=...)`: prompts (B, P), padded on the left, with their completions, (B, T)."""
-    known = can_shrink(model, logits_processor, stopping_criteria, generation_config, model_kwargs, synced_gpus)
-    if streamer is not None or not known:
+    if not can_shrink(model, logits_processor, stopping_criteria, generation_config, model_kwargs):
         result: Tensor = model._sample(
             input_ids,
             logits_processor=logits_processor,
             stopping_criteria=stopping_criteria,
             generation_config=generation_config,
-            synced_gpus=synced_gpus,
-            streamer=streamer,
             **model_kwargs,
         )
         return result

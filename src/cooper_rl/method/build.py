@@ -15,6 +15,8 @@ from cooper_rl.method.monitor import Monitor
 from cooper_rl.method.negatives import NegativeSource, find_source
 from cooper_rl.method.pairs import Pairs
 from cooper_rl.method.reward import make_reward
+from cooper_rl.method.reward_model import GROUP as REWARD_MODEL_GROUP
+from cooper_rl.method.reward_model import KNOWN as REWARD_MODELS
 from cooper_rl.method.reward_model import RewardModel
 from cooper_rl.method.world import Alone, World
 from cooper_rl.parts import find
@@ -80,13 +82,15 @@ def source_names(settings: MethodSettings) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def check_parts(settings: MethodSettings) -> None:
+def check_parts(settings: MethodSettings, reward_model_type: str = "verifyrm") -> None:
     """Looks up every part that the settings name, before anything heavy is loaded.
 
     Raises:
         BadInputError: a part has a name that is not known, or a reward needs a model and there is none.
     """
     make_reward(settings.reward)
+    if reward_model_type not in REWARD_MODELS:  # ours need torch
+        find(REWARD_MODEL_GROUP, reward_model_type, REWARD_MODELS)
     for name in source_names(settings):
         find_source(name)
     for name in settings.monitors:

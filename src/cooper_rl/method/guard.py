@@ -101,14 +101,19 @@ class Guard(Monitor):
         self.best, self.approved = self.level, self.reward_model.snapshot()
 
     def after(self, report: Report, *, whole: bool) -> Report:
-        """Keeps the step's update, or rolls it back with those since the last check of the whole set."""
+        """Keeps the step's update, or rolls it back with those since the last check of the whole set.
+
+        A step without a pair moved nothing, so there is nothing to check but what is still untried before a save.
+        """
         started = time.perf_counter()
-        self.tried += report.pairs
-        self.updates += 1
-        whole = whole or report.stop or self.updates % self.settings.guard_steps == 0
         metrics = {"reward_model/rolled_back": 0.0}
+        moved = bool(report.pairs)
+        self.tried += report.pairs
+        self.updates += moved
+        whole = (whole or report.stop) and bool(self.tried)
+        whole = whole or (moved and self.updates % self.settings.guard_steps == 0)
         rolled_back: list[ContrastivePair] = []
-        if whole or self._sample_falls():
+        if whole or (moved and self._sample_falls()):
             right_N, standing = self._whole()
             metrics["reward_model/anchor_accuracy"] = standing.anchor_accuracy
             metrics["reward_model/probe_pass_rate"] = standing.probe_pass_rate

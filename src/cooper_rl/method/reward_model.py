@@ -8,9 +8,15 @@ from typing import Any, Protocol
 
 from cooper_rl.records import ContrastivePair, LabelledCompletion, Scorable
 
+GROUP = "cooper_rl.reward_models"
+KNOWN = {"verifyrm": "cooper_rl.verifyrm.model:VerifyRM"}
+
 
 class RewardModel(Protocol):
     """A reference-based reward model that can be trained, such as `verifyrm.updater.RewardModelUpdater`.
+
+    A user's own is given to the trainer, or named in the setting `reward_model_type` as `module:Class` or as an entry
+    point of the group `cooper_rl.reward_models`; it is then made by `Class.from_pretrained(path)`.
 
     With several ranks, every rank makes the same calls in the same order, with its own share of the records.
     """

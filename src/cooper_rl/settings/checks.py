@@ -36,7 +36,8 @@ def check_train_settings(settings: TrainSettings, *, resume: bool = False) -> No
         name = settings.reward_model_name_or_path
         if not name:
             raise BadInputError(f"arm {settings.arm} needs a reward model: set reward_model_name_or_path")
-        check_model_folder(resolve_model(name, "reward_model"), "reward_model_name_or_path")
+        if settings.reward_model_type == "verifyrm":
+            check_model_folder(resolve_model(name, "reward_model"), "reward_model_name_or_path")
     if settings.assistant_model and not settings.assistant_base_url:
         check_model_folder(resolve_model(settings.assistant_model, "policy"), "assistant_model")
     for key in DATA_FILES:

@@ -49,6 +49,11 @@ class ModelSettings:
         "This VerifyRM is the reward model: a folder, a hub id, or nano or nano-weekdays for a shipped one; every"
         " arm but rule needs one.",
     )
+    reward_model_type: str = setting(
+        "verifyrm",
+        "The reward model is of this type: verifyrm, or your own as module:Class, made by"
+        " Class.from_pretrained(reward_model_name_or_path).",
+    )
     lora_rank: int = setting(
         0, "The policy is trained through low-rank adapters of this rank; 0 trains all its weights.", least=0
     )
@@ -92,7 +97,12 @@ class AnchorSettings:
         "The guard measures the reward model on these labelled triples after its updates: a JSONL file, or nano "
         "or nano-weekdays for shipped ones; null means no guard.",
     )
-    anchor_triples_size: int = setting(1000, "This many of the anchor triples are used, from the first on.", least=1)
+    anchor_triples_size: int = setting(
+        500,
+        "The guard uses this many of the anchor triples, from the first on; with 500 the standard error of their"
+        " balanced accuracy is about 0.01.",
+        least=1,
+    )
 
 
 @dataclass
