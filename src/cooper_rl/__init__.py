@@ -23,7 +23,7 @@ __all__ = ["CooperConfig", "CooperTrainer", "RuleVerifier", "Verdict", "VerifyRM
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a name when it is first used: the verifier needs no torch, and importing the trainer takes ten seconds."""
+    """Imports a name when it is first used: the verifier needs no torch, and importing the trainer takes 10 seconds."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

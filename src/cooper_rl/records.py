@@ -113,7 +113,7 @@ class Sample:
     reference_answer: str
     completion: str
     problem_id: str = ""
-    worked_solution: str = ""  # of the problem, where its data set has one
+    worked_solution: str = ""  # the problem's worked solution, if its data set has one
 
     @classmethod
     def of(cls, problem: Problem, completion: str) -> Sample:
@@ -166,8 +166,8 @@ class Batch:
     """The rollouts of one generation of the policy, on all ranks. The method learns from a batch once."""
 
     step: int  # the training step that it belongs to, from 1
-    rollouts: tuple[Rollout, ...]  # of all ranks, groups numbered from 0
-    rewards: tuple[float, ...]  # of this rank's samples, in their order
+    rollouts: tuple[Rollout, ...]  # the rollouts of all ranks; groups are numbered from 0
+    rewards: tuple[float, ...]  # the rewards of this rank's samples, in their order
     version: int = 0  # updates that the reward model had when it scored
     seconds: float = 0.0  # time that judging and scoring took
 
@@ -201,7 +201,7 @@ class Report:
     metrics: Mapping[str, float] = field(default_factory=dict)
     pairs: tuple[ContrastivePair, ...] = ()  # pairs of all ranks that the reward model was updated on
     rolled_back: tuple[ContrastivePair, ...] = ()  # pairs of the updates that were rolled back
-    stop: bool = False  # whether a monitor asks for the end of the run
+    stop: bool = False  # whether a monitor wants the run to end
 
     def having(self, metrics: Mapping[str, float], **changes: Any) -> Report:
         """A copy of this report with these metrics added and these fields replaced."""

@@ -36,7 +36,10 @@ def test_a_size_is_a_seeded_draw(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"question": "1?", "answer": "1"}\n{"question": "2?"}\n', "a.jsonl:2: the record needs one of reference_answer"),
+        (
+            '{"question": "1?", "answer": "1"}\n{"question": "2?"}\n',
+            "a.jsonl:2: the record needs one of reference_answer",
+        ),
         ('{"answer": "1"}\n', "a.jsonl:1: the record needs one of question"),
         ('{"question": "1?", "answer": {}}\n', "a.jsonl:1: question must be text"),
         ("{\n", "a.jsonl:1: not JSON"),

@@ -83,12 +83,12 @@ def unsplit(self, split, size, seed):
     [
         (
             broken(problems=lambda self, split, size, seed: Squares.problems(self, split, size, random.random())),
-            "moves",
+            "global random state",
         ),
         (broken(problems=lambda self, split, size, seed: []), "0 problems where 40"),
         (broken(problems=lambda self, split, size, seed: [Problem("1?", "1")]), "no id"),
-        (broken(problems=unsplit), "the same question"),
-        (broken(is_true=lambda self, problem, completion: True), "true of"),
+        (broken(problems=unsplit), "share a question"),
+        (broken(is_true=lambda self, problem, completion: True), "is_true accepts"),
         (broken(is_true=lambda self, problem, completion: False), "is_true rejects"),
         (broken(verifier="choice"), "choice says"),
         (broken(check=lambda self, split: None), "not refused"),

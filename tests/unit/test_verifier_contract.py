@@ -153,8 +153,8 @@ class Colour(AnswerForm):
     [
         (["red", "green"], "Colour reads 'green' as None"),
         (["light"], "'light' is not EQUAL to itself"),
-        (["red", "dark red"], "'red' is EQUAL beside 'dark red', the other way round it is DIFFERENT"),
-        (["dark"], "'dark' beside '12' gives True, not a Comparison"),
+        (["red", "dark red"], "'red' is EQUAL to 'dark red', but DIFFERENT with the two exchanged"),
+        (["dark"], "'dark' compared with '12' gives True, not a Comparison"),
         (["red", "blue"], "Colour takes over a second to read"),
     ],
 )

@@ -71,9 +71,9 @@ def train_rm(context: typer.Context, config: Config = None, resume: Resume = Fal
     from cooper_rl.verifyrm.train import train_reward_model
 
     with progress_line("train-rm") as progress:
-        figures = train_reward_model(settings, resume=resume, progress=progress)
+        metrics = train_reward_model(settings, resume=resume, progress=progress)
     if json_:
-        typer.echo(json.dumps(figures))
+        typer.echo(json.dumps(metrics))
     else:
-        for name, value in figures.items():
+        for name, value in metrics.items():
             typer.echo(f"{name:<20} {value:.4f}" if isinstance(value, float) else f"{name:<20} {value}")

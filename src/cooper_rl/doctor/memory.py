@@ -71,7 +71,7 @@ def estimate(settings: TrainSettings, *, runtime_bytes: int | None = None) -> di
         "libraries": float(runtime_bytes if runtime_bytes is not None else library_bytes()),
         **_of_policy(settings, policy, tokens),
     }
-    known = settings.reward_model_type == "verifyrm"  # of any other type the sizes are its own affair
+    known = settings.reward_model_type == "verifyrm"  # the sizes of any other type are not known
     if known and settings.needs_reward_model and settings.reward_model_name_or_path:
         reward = shape_of(resolve_model(settings.reward_model_name_or_path, "reward_model"))
         parts["reward model weights"] = FLOAT * reward.parameters

@@ -75,7 +75,7 @@ def load_parts(named: TrainRecipe, config: CooperConfig) -> Parts:
 
 
 def load_reward_model(named: TrainRecipe, config: CooperConfig) -> VerifyRM | RewardModel:
-    """The reward model of the type that is named, with adapters where they are asked for."""
+    """The reward model of the type that the recipe names, with adapters if the recipe sets their rank."""
     assert named.reward_model_name_or_path
     path = resolve_model(named.reward_model_name_or_path, "reward_model")
     kind: Any = find(GROUP, named.reward_model_type, KNOWN)

@@ -95,7 +95,7 @@ def scored_samples(
     failed = sum(count["failed"] for count in counts.values())
     if failed:
         raise BackendError(f"{path}: {failed} completions are missing: their requests failed; ask again with --resume")
-    wanted = {task.key for task in tasks}  # an earlier evaluation may have asked for more
+    wanted = {task.key for task in tasks}  # the file may hold more samples, of an earlier evaluation
     with path.open(encoding="utf-8") as lines:
         samples = [record for _, record in records(lines, str(path)) if tuple(record["key"]) in wanted]
     samples.sort(key=lambda record: record["key"])

@@ -20,10 +20,10 @@ RATE = "hacking/false_positive_rate"
 class HackingAlarm(Monitor):
     """Fires while the reward model's false positives grow, and grow faster than what the rule finds right.
 
-    The last `window` steps are compared with the first `baseline` ones. The alarm fires where both of these hold:
-    the false-positive rate has risen by more than `rise` plus one standard error of the difference, which is estimated
-    from the variation between steps; and it has risen by more than `lead` above the rise of rule accuracy. A policy
-    that learns raises both metrics; one that hacks raises the false-positive rate alone.
+    The last `window` steps are compared with the first `baseline` ones. Two conditions must hold. The false-positive
+    rate has risen by more than `rise` plus one standard error of the difference (from the variation between steps). It
+    has also risen more than rule accuracy has, by more than `lead`. A policy that learns raises both metrics; one that
+    hacks raises the false-positive rate alone.
 
     Args:
         action: what happens when it fires for the first time: `log` warns, `stop` ends the run, `hybrid` changes the

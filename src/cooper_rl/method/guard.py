@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 SMOOTHING = 0.2  # weight of the newest check in the moving average, which is about the mean of the last five
-FROZEN_AFTER = 5  # checks in a row that rolled updates back, after which the user is told
+FROZEN_AFTER = 5  # the user is warned after this many checks in a row that rolled updates back
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Labelled triples that stage 2 learns beside the pairs: rehearsed ones and replayed ones. (Ours, not the paper's.)"""
+"""The labelled triples that stage 2 learns besides the pairs: rehearsed and replayed ones. (Ours, not the paper's.)"""
 
 from __future__ import annotations
 

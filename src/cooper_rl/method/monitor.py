@@ -1,4 +1,4 @@
-"""Monitors: what watches each step after the updates, and may roll back, ask for another reward or stop the run."""
+"""Monitors: they watch each step after the update, and may roll it back, change the reward or stop the run."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ KNOWN = {"verifyrm": "cooper_rl.verifyrm.model:VerifyRM"}
 class RewardModel(Protocol):
     """A reference-based reward model that can be trained, such as `verifyrm.updater.RewardModelUpdater`.
 
-    A user's own is given to the trainer, or named in the setting `reward_model_type` as `module:Class` or as an entry
-    point of the group `cooper_rl.reward_models`; it is then made by `Class.from_pretrained(path)`.
+    A user's own is passed to the trainer, or named in the setting `reward_model_type`. The name is `module:Class` or an
+    entry point of the group `cooper_rl.reward_models`, and `Class.from_pretrained(path)` then makes the model.
 
     With several ranks, every rank makes the same calls in the same order, with its own share of the records.
     """

@@ -58,13 +58,15 @@ class ModelSettings:
         0, "The policy is trained through low-rank adapters of this rank; 0 trains all its weights.", least=0
     )
     lora_alpha: int = setting(
-        0, "The policy's adapters are scaled by this number over their rank; 0 means twice the rank.", least=0
+        0, "The policy's adapters are scaled by this number divided by their rank; 0 means twice the rank.", least=0
     )
     reward_model_lora_rank: int = setting(
         0, "The reward model is trained through low-rank adapters of this rank; 0 trains all its weights.", least=0
     )
     reward_model_lora_alpha: int = setting(
-        0, "The reward model's adapters are scaled by this number over their rank; 0 means twice the rank.", least=0
+        0,
+        "The reward model's adapters are scaled by this number divided by their rank; 0 means twice the rank.",
+        least=0,
     )
     assistant_model: str | None = setting(
         None,
@@ -73,7 +75,7 @@ class ModelSettings:
     )
     assistant_base_url: str | None = setting(
         None,
-        "The assistant is asked on this OpenAI-compatible server, http://HOST:PORT/v1; null runs it in this process.",
+        "The assistant runs on this OpenAI-compatible server, http://HOST:PORT/v1; null runs it in this process.",
     )
     assistant_concurrency: int = setting(
         64, "The assistant's server gets at most this many requests at a time.", least=1

@@ -34,7 +34,7 @@ class EvalConfig(VerifierSettings, SamplingSettings, AskingConfig):
         None, "This many problems of each benchmark are drawn, with dataset_seed; null takes all.", least=1
     )
     num_samples: int = setting(8, "This many completions of each problem are drawn.", least=1)
-    max_new_tokens: int = setting(1024, "A completion may have this many tokens.", least=1)
+    max_new_tokens: int = setting(1024, "A completion has at most this many tokens.", least=1)
     greedy: bool = setting(False, "True adds one more completion of each problem, at temperature 0.")
     system_prompt: str | None = setting(
         SYSTEM_PROMPT,

@@ -33,7 +33,7 @@ class CollectConfig(SamplingSettings, AskingConfig):
         None, "This many problems of each set are drawn, with dataset_seed; null takes all.", least=1
     )
     num_generations: int = setting(1, "Each model writes this many completions for each problem.", least=1)
-    max_new_tokens: int = setting(512, "A completion may have this many tokens.", least=1)
+    max_new_tokens: int = setting(512, "A completion has at most this many tokens.", least=1)
     system_prompt: str | None = setting(None, "This system message comes before each problem; null means none.")
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ class AnnotateConfig(VerifierSettings, AskingConfig):
         "This language model judges, named as in models of `cooper collect`; null takes the label that a record "
         "has, or the rule's verdict where it has none.",
     )
-    judge_max_new_tokens: int = setting(256, "The judge may write this many tokens on one completion.", least=1)
+    judge_max_new_tokens: int = setting(256, "The judge writes at most this many tokens on one completion.", least=1)
     deduplicate: float = setting(
         0.9,
         "Of two completions of a problem that share at least this part of their word 5-grams one is kept; 0 keeps all.",

@@ -22,7 +22,7 @@ class RunSettings:
     output_dir: str = setting("", "Metrics, rollouts, pairs and checkpoints go into this folder, the run folder.")
     seed: int = setting(42, "Sampling, pairs and the order of problems are drawn with this seed.")
     num_generations: int = setting(
-        16, "This many completions of a prompt make a group, within which advantages are computed.", least=2
+        16, "This many completions are sampled for each prompt; advantages are computed among them.", least=2
     )
 
 
@@ -41,8 +41,8 @@ class PolicySettings(RunSettings):
     )
     steps_per_generation: int | None = setting(
         None,
-        "This many such batches are generated at once; null takes gradient_accumulation_steps, so that each one "
-        "is fresh.",
+        "This many batches are generated at once; null takes gradient_accumulation_steps, so that each optimiser step "
+        "gets new completions.",
         least=1,
     )
     generation_batch_size: int | None = setting(
@@ -52,7 +52,7 @@ class PolicySettings(RunSettings):
         least=1,
     )
     num_iterations: int = setting(1, "Each generated batch is trained on this many times.", least=1)
-    max_completion_length: int = setting(512, "A completion may have this many tokens.", least=1)
+    max_completion_length: int = setting(512, "A completion has at most this many tokens.", least=1)
     learning_rate: float = setting(1e-6, "The policy's learning rate peaks at this value.", least=0)
     loss_type: str = setting(
         "grpo", "The policy is trained with this one of TRL's losses: grpo, dapo, dr_grpo, bnpo or another."
@@ -69,8 +69,8 @@ class PolicySettings(RunSettings):
     gradient_checkpointing: bool | None = setting(
         None, "True recomputes activations in the backward pass, which saves memory but takes longer; null means false."
     )
-    logging_steps: float = setting(1, "A line of metrics is written every this many steps.", least=0)
-    save_steps: float = setting(500, "A checkpoint is written every this many steps.", least=0)
+    logging_steps: float = setting(1, "This many steps pass from one line of metrics to the next.", least=0)
+    save_steps: float = setting(500, "This many steps pass from one checkpoint to the next.", least=0)
     save_total_limit: int | None = setting(
         2, "This many checkpoints are kept; 2 or more, since a kill may cut off the last one; null keeps all.", least=2
     )

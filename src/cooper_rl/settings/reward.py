@@ -63,7 +63,7 @@ def resolve_arm(
         source: the file or command line that gives them; error messages begin with it.
 
     Raises:
-        BadInputError: an unknown arm, or an arm that contradicts the reward or cotrain beside it.
+        BadInputError: the arm is unknown, or contradicts the reward or cotrain given with it.
     """
     where = f"{source}: " if source else ""
     if arm is not None and arm not in ARMS:

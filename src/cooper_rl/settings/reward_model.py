@@ -44,7 +44,7 @@ class ReadingSettings:
         1024, "The model reads at most this many tokens; a longer completion loses its beginning.", least=1
     )
     with_reference: bool = setting(
-        True, "True lets the model read the reference answer beside question and completion."
+        True, "True lets the model read the reference answer as well as the question and the completion."
     )
     lora_rank: int = setting(
         0,
@@ -52,7 +52,7 @@ class ReadingSettings:
         least=0,
     )
     lora_alpha: int = setting(
-        0, "The adapters are scaled by this number over their rank; 0 means twice the rank.", least=0
+        0, "The adapters are scaled by this number divided by their rank; 0 means twice the rank.", least=0
     )
 
 
@@ -79,7 +79,7 @@ class OptimiserSettings:
         "adamw_torch_fused",
         "This optimiser is used: adamw_torch_fused is faster; the shipped weights were made with adamw_torch.",
     )
-    weight_decay: float = setting(0.01, "AdamW decays the weights this strongly.", least=0)
+    weight_decay: float = setting(0.01, "AdamW's weight decay has this coefficient.", least=0)
     adam_beta1: float = setting(
         0.9, "AdamW's running mean of the gradients decays by this factor at each step (beta 1).", least=0, most=1
     )
@@ -150,15 +150,17 @@ class CheckpointSettings:
 
     calibrate: bool = setting(False, "True fits a temperature on the held-out triples and stores it with the model.")
     eval_steps: int = setting(
-        0, "The model is measured on the held-out triples every this many steps; 0 measures at the end only.", least=0
+        0, "This many steps pass from one held-out measurement to the next; 0 measures at the end only.", least=0
     )
     early_stopping_patience: int = setting(
         0,
         "Training stops after this many measurements without a better balanced accuracy; 0 never stops early.",
         least=0,
     )
-    save_steps: int = setting(0, "A checkpoint for --resume is written every this many steps; 0 writes none.", least=0)
-    logging_steps: int = setting(20, "The loss is logged every this many steps.", least=1)
+    save_steps: int = setting(
+        0, "This many steps pass from one checkpoint for --resume to the next; 0 writes none.", least=0
+    )
+    logging_steps: int = setting(20, "This many steps pass from one logged loss to the next.", least=1)
 
 
 @dataclass

@@ -56,7 +56,9 @@ class UpdateSettings:
     HEADING: ClassVar[str] = "The reward model's step (stage 2)"
 
     reward_model_learning_rate: float = setting(1e-5, "The reward model's learning rate peaks at this value.", least=0)
-    reward_model_weight_decay: float = setting(0.01, "AdamW decays the reward model's weights this strongly.", least=0)
+    reward_model_weight_decay: float = setting(
+        0.01, "The weight decay of the reward model's AdamW has this coefficient.", least=0
+    )
     reward_model_adam_beta1: float = setting(
         0.9,
         "The running mean of the gradients in the reward model's AdamW decays by this factor at each step (beta 1).",
@@ -109,7 +111,7 @@ class GuardSettings:
     HEADING: ClassVar[str] = "Guard and alarm"
 
     guard_steps: int = setting(
-        10, "The guard checks all anchors and probes after every this many updates; 0 means no guard.", least=0
+        10, "The guard checks all anchors and probes whenever this many updates were made; 0 means no guard.", least=0
     )
     guard_sample: int = setting(
         64,
@@ -164,8 +166,8 @@ class MeasuringSettings:
 
     heldout_steps: int = setting(
         10,
-        "The policy and the reward model are measured on the held-out data every this many steps and at the end; 0"
-        " measures at the end only.",
+        "This many steps pass from one held-out measurement of policy and reward model to the next; 0 measures at the"
+        " end only.",
         least=0,
     )
     heldout_temperature: float = setting(0.7, "Held-out completions are sampled at this temperature.", least=0)

@@ -112,7 +112,7 @@ def _check_verdicts(verifier: RuleVerifier, answers: Sequence[str], stated: str,
         says = f"{verifier.kind} says {verdict} of the answer {answer!r} where the reference is {reference!r}"
         assert (verdict is Verdict.CORRECT) == (reference == answer), says
         other_way = verdicts[answer, reference]
-        assert not symmetric or verdict is other_way, f"{says}, and {other_way} the other way round"
+        assert not symmetric or verdict is other_way, f"{says}, and {other_way} with the two exchanged"
 
 
 def _check_hostile(verifier: RuleVerifier, reference: str, completion: str) -> None:
@@ -177,9 +177,9 @@ def _value(form: type[AnswerForm], reader: Reader, text: str) -> AnswerForm:
 
 def _check_symmetric(text: str, value: AnswerForm, other_text: str, other: AnswerForm) -> None:
     there, back = compare(value, other), compare(other, value)
-    assert there is back, f"{text!r} is {there.name} beside {other_text!r}, the other way round it is {back.name}"
+    assert there is back, f"{text!r} is {there.name} to {other_text!r}, but {back.name} with the two exchanged"
 
 
 def _check_comparison(text: str, value: AnswerForm, other_text: str, other: AnswerForm) -> None:
     found: object = compare(value, other)
-    assert isinstance(found, Comparison), f"{text!r} beside {other_text!r} gives {found!r}, not a Comparison"
+    assert isinstance(found, Comparison), f"{text!r} compared with {other_text!r} gives {found!r}, not a Comparison"

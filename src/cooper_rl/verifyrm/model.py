@@ -238,7 +238,7 @@ def adapter_settings(task_type: str, rank: int, alpha: int = 0) -> Any:
 def _rows(questions: Sequence[str], references: Sequence[str], completions: Sequence[str]) -> list[Triple]:
     lengths = len(questions), len(references), len(completions)
     if len(set(lengths)) > 1:
-        raise ValueError(f"as many references and completions as questions are needed, got {lengths}")
+        raise ValueError(f"questions, references and completions must have the same length, got {lengths}")
     return [Triple(*fields) for fields in zip(questions, references, completions, strict=True)]
 
 

@@ -96,7 +96,7 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
             processing_class=reward_model.tokenizer,
             callbacks=[Reporter(self.buckets, progress)],
         )
-        self.model_accepts_loss_kwargs = False  # the loss is the mean of a batch
+        self.model_accepts_loss_kwargs = False  # the loss is the mean over a batch
         self.remove_callback(PrinterCallback)
         if config.early_stopping_patience and heldout:
             self.add_callback(EarlyStoppingCallback(config.early_stopping_patience))

@@ -153,7 +153,7 @@ class CooperTrainer(LeanGRPOTrainer):
             self.accelerator.wait_for_everyone()
             if self.accelerator.is_main_process:
                 complete_checkpoint(folder, self.state.global_step)
-        except (OSError, SafetensorError, RuntimeError) as error:  # what a full disk looks like to the three writers
+        except (OSError, SafetensorError, RuntimeError) as error:  # the errors of the three writers on a full disk
             if isinstance(error, RuntimeError) and "inline_container" not in str(error):  # torch.save's file writer
                 raise
             raise CooperError(

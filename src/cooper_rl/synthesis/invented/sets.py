@@ -37,7 +37,7 @@ def lists(right: bool, rng: random.Random) -> tuple[str, str]:
             changed, at = list(said[place]), rng.randrange(width)
             changed[at] = small(rng, apart_from=used, near=changed[at])
             said[place] = tuple(changed)
-    if width == 1 and len(said) == count and rng.random() < 0.25:  # with names, in the reference's order
+    if width == 1 and len(said) == count and rng.random() < 0.25:  # give each item a name, in the reference's order
         names = rng.choice(_NAMES)
         return reference, ", ".join(f"{n} = {_group(g, rng)}" for n, g in zip(names, said, strict=False))
     rng.shuffle(said)
