@@ -96,14 +96,15 @@ class Guard(Monitor):
         self.level = self.best = Standing(0.0, 0.0)
 
     def begin(self) -> None:
-        """Measures the reward model as it is: the state that updates are rolled back to."""
+        """Measures the reward model before the first update. Updates are rolled back to this state."""
         self.right_N, self.level = self._whole()
         self.best, self.approved = self.level, self.reward_model.snapshot()
 
     def after(self, report: Report, *, whole: bool) -> Report:
-        """Keeps the step's update, or rolls it back with those since the last check of the whole set.
+        """Keeps the step's update, or rolls it back with all updates since the last check of the whole set.
 
-        A step without a pair moved nothing, so there is nothing to check but what is still untried before a save.
+        A step without a pair changes nothing. After such a step the whole set is checked only before a save or a stop,
+        and only if updates are still unchecked.
         """
         started = time.perf_counter()
         metrics = {"reward_model/rolled_back": 0.0}

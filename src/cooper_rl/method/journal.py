@@ -30,7 +30,7 @@ class Journal:
         self.writes = writes
 
     def write(self, report: Report) -> None:
-        """The rollouts of a step, its pairs, and those that were rolled back, each in a file of the step."""
+        """Writes a step's rollouts, its pairs and the pairs that were rolled back, each into a file of the step."""
         if not self.writes:
             return
         if report.batch:

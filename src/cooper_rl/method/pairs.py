@@ -131,7 +131,7 @@ class Pairs:
         return self._without_wrong_worked_solutions(drawn)
 
     def _without_wrong_worked_solutions(self, slots: list[Slot]) -> list[Slot]:
-        """The slots without those whose positive is a worked solution that the rule does not find CORRECT."""
+        """Leaves out slots whose positive is a worked solution that the rule does not find CORRECT."""
         worked = [slot for slot in slots if slot.positive_source == "worked_solution"]
         verdicts = self.verifier.verify_many([s.reference_answer for s in worked], [s.positive for s in worked])
         refused = {slot for slot, verdict in zip(worked, verdicts, strict=True) if verdict is not Verdict.CORRECT}

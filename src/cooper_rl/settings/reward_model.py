@@ -177,6 +177,6 @@ class RewardModelTrainConfig(
         check_fields(self, RewardModelTrainConfig, "train-rm")
         check_given(self, "train-rm", "model_name_or_path", "train_files", "output_dir")
         if self.early_stopping_patience and (not self.eval_steps or self.save_steps % self.eval_steps):
-            raise BadInputError("train-rm: early stopping needs eval_steps, and save_steps must be a multiple of it")
+            raise BadInputError("train-rm: early_stopping_patience needs eval_steps and a save_steps that it divides")
         if self.heldout_fraction == 1:
             raise BadInputError("train-rm: heldout_fraction = 1 leaves nothing to train on; it must be below 1")

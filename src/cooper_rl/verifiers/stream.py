@@ -25,10 +25,9 @@ def verify_stream(
     done: int = 0,
     progress: Callable[..., object] | None = None,
 ) -> Counter[str]:
-    """Copies records in order, with a `verdict` added.
+    """Copies records in order, with a `verdict` added; `explain` also adds `reason` and both parsed answers.
 
     Args:
-        explain: True also adds `reason` and both parsed answers.
         source: the name of the input in error messages.
         done: the number of records that an earlier call has written; as many are skipped.
         progress: called with `completed`, the number of records written so far.

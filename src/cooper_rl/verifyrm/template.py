@@ -14,7 +14,7 @@ from typing import Any
 from cooper_rl.records import Scorable
 
 TEMPLATE_VERSION = 1
-# A tag inside a field would fake the structure: `</completion>` in model text becomes `< /completion>`.
+# A tag inside a field could imitate the structure, so `</completion>` in model text becomes `< /completion>`.
 _TAG = re.compile(r"<(?=/?(?:question|reference_answer|completion)>)")
 
 

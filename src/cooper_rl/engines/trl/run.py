@@ -40,7 +40,7 @@ def run_training(recipe: Mapping[str, Any], *, resume: bool = False) -> None:
     finally:
         signal.signal(signal.SIGTERM, before)
     step = trainer.state.global_step
-    trainer.accelerator.wait_for_everyone()  # a rank that stops early ends without waiting
+    trainer.accelerator.wait_for_everyone()  # a rank that stops early would end without waiting for the others
     if trainer.stopped_by and step < trainer.state.max_steps:
         if trainer.stopped_by == "signal":
             logger.warning("SIGTERM: stopped after step %d with a checkpoint; --resume continues", step)

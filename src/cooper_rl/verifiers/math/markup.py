@@ -98,7 +98,7 @@ def _stripped(text: str) -> str:
     return end + "\\}" if text[len(end) :].startswith("\\}") else end
 
 
-@lru_cache(maxsize=1024)  # a number asks several times for the same text
+@lru_cache(maxsize=1024)  # reading a number needs the same text several times
 def without_marks(text: str) -> str:
     """A text that `strip_markup` gave, without the marks OPEN and CLOSE; for comparing words."""
     return _stripped(text.replace(OPEN, " ").replace(CLOSE, " "))
