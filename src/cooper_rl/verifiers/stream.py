@@ -28,7 +28,6 @@ def verify_stream(
     """Copies records in order, with a `verdict` added; `explain` also adds `reason` and both parsed answers.
 
     Args:
-        source: the name of the input in error messages.
         done: the number of records that an earlier call has written; as many are skipped.
         progress: called with `completed`, the number of records written so far.
 
