@@ -60,8 +60,8 @@ def shown(value: Any) -> str:
 def _false_positive(reference: str, gold: list[Any], answer: list[Any]) -> bool:
     """Whether the library calls two answers equal that are not.
 
-    Known causes are tiny numbers that round to the same value, a sign choice, equations that the library drops, a last
-    word that it takes for a unit, and a base that it ignores.
+    The known causes are tiny numbers that round to the same value, a sign choice, and equations that the library drops.
+    It also takes a last word for a unit, and ignores a base.
     """
     texts = [str(gold[-1]), str(answer[-1])]
     if texts[0].rstrip().endswith(("<", ">", "=")) or _bases(texts[0]) != _bases(texts[1]):
