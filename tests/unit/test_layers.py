@@ -37,12 +37,13 @@ ALLOWED = {
     | {"console", "ranks"},
     "__init__": {"records", "verifiers", "verifyrm", "engines"},
 }
+SAMPLING = {f"generation.{name}" for name in ("decode", "cache", "draw")}
 # Parts that are imported whole without any of HEAVY, but for the modules named.
 TORCH_FREE = {
     **{name: set() for name in ("errors", "records", "jsonl", "parts", "settings", "method", "verifiers", "report")},
     **{name: set() for name in ("synthesis", "labelling", "console")},
     "domains": {"domains.nano"},  # whose makers train models
-    "generation": {"generation.sample", "generation.in_process", "generation.in_vllm", "generation.decode"},
+    "generation": {"generation.sample", "generation.in_process", "generation.in_vllm", *SAMPLING},
     "cli": {"cli.__main__"},
     "doctor": set(),
 }
