@@ -160,13 +160,9 @@ class _Batch:
 
     def prefill(self) -> Tensor:
         """Computes each distinct prompt once; logits of the first new token, (B, V)."""
-        first: dict[bytes, int] = {}
-        keys = [row.tobytes() for row in self.prompts.cpu().numpy()]
-        masks = [b""] * len(keys) if self.mask is None else [row.tobytes() for row in self.mask.cpu().numpy()]
-        place = [first.setdefault(key + mask, len(first)) for key, mask in zip(keys, masks, strict=True)]
-        distinct = torch.tensor([place.index(p) for p in range(len(first))], device=self.prompts.device)
+        sides = [self.prompts] if self.mask is None else [self.prompts, self.mask]
+        back, distinct = distinct_rows(torch.cat(sides, dim=1))
         logits = self._forward(self.prompts[distinct], self.prompt_positions[distinct], distinct)
-        back = torch.tensor(place, device=self.prompts.device)
         for layer in self.cache.layers:
             layer.spread(back, min(self.all_ids.shape[1] - self.length, ROOM))
         return logits[back]
@@ -226,3 +222,11 @@ class _Batch:
     def sequences(self) -> Tensor:
         """Prompts and completions, (B, T)."""
         return self.all_ids[:, : self.length]
+
+
+def distinct_rows(rows_B_T: Tensor) -> tuple[Tensor, Tensor]:
+    """(place_B, first_P): which distinct row each row is, and where each distinct row comes first."""
+    first: dict[bytes, int] = {}
+    place = [first.setdefault(row.tobytes(), len(first)) for row in rows_B_T.cpu().numpy()]
+    firsts = [place.index(p) for p in range(len(first))]
+    return torch.tensor(place, device=rows_B_T.device), torch.tensor(firsts, device=rows_B_T.device)

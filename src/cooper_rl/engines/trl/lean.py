@@ -20,7 +20,7 @@ from trl import GRPOTrainer
 from trl.models import unwrap_model_for_generation
 
 from cooper_rl.generation.cache import has_plain_layers
-from cooper_rl.generation.decode import complete
+from cooper_rl.generation.decode import complete, distinct_rows
 from cooper_rl.verifyrm.scoring import buckets, spread
 
 logger = logging.getLogger(__name__)
@@ -139,7 +139,7 @@ def completion_logps(
     """
     config = getattr(model, "config", None)
     split = input_ids.shape[1] - logits_to_keep - 1  # the last token of the prompt predicts the first completion token
-    place_B, first_P = _same_rows(torch.cat([input_ids[:, : split + 1], attention_mask[:, : split + 1]], dim=1))
+    place_B, first_P = distinct_rows(torch.cat([input_ids[:, : split + 1], attention_mask[:, : split + 1]], dim=1))
     prefixes = DynamicCache(config=config)
     prefix_mask = attention_mask[:, :split]
     model(
@@ -171,14 +171,6 @@ def completion_logps(
     back = torch.full((len(input_ids),), len(order), device=input_ids.device)  # the row of zeros behind the others
     back[order] = torch.arange(len(order), device=input_ids.device)
     return _in_order(logps, back), _in_order(entropies, back) if entropies else None
-
-
-def _same_rows(rows_B_T: Tensor) -> tuple[Tensor, Tensor]:
-    """For each row which distinct one it is, and for each distinct row where it is first."""
-    first: dict[bytes, int] = {}
-    place = [first.setdefault(row.tobytes(), len(first)) for row in rows_B_T.cpu().numpy()]
-    firsts = [place.index(p) for p in range(len(first))]
-    return torch.tensor(place, device=rows_B_T.device), torch.tensor(firsts, device=rows_B_T.device)
 
 
 def _in_order(parts: list[Tensor], back_B: Tensor) -> Tensor:
