@@ -3,6 +3,7 @@
 import json
 import pickle
 
+import pytest
 import torch
 from safetensors.torch import load_file
 from test_arms import SMALL, words_of
@@ -89,3 +90,15 @@ def test_a_run_of_the_plain_engine_has_the_files_of_a_run(tmp_path):
         assert (tmp_path / name).is_file()
     for name in ("model.safetensors", "reward_model/model.safetensors", "monitors.json", "complete.json"):
         assert (checkpoint / name).is_file()
+
+
+@pytest.mark.slow
+def test_twenty_steps_of_the_plain_engine_learn(tmp_path):
+    """Reward and true accuracy rise; docs/results.md has the metrics of three seeds."""
+    schedule = {"lr_scheduler_type": "constant_with_warmup", "lr_scheduler_kwargs": None, "warmup_steps": 2}
+    words = words_of({**schedule, "max_steps": 20, "heldout_steps": 0, "seed": 0, "output_dir": str(tmp_path)})
+    run_plain(load_recipe("recipes/quickstart.yaml", words))
+    rows = list(map(json.loads, (tmp_path / "metrics.jsonl").open()))
+    assert rows[-1]["eval/true_accuracy"] > rows[0]["eval/true_accuracy"] + 0.05
+    first, last = ([row["reward"] for row in part] for part in (rows[1:6], rows[-5:]))
+    assert sum(last) / 5 > sum(first) / 5
