@@ -12,6 +12,7 @@ from cooper_rl.engines.parts import load_parts, settings_of
 from cooper_rl.engines.plain import PlainTrainer
 from cooper_rl.engines.plain import run_training as run_plain
 from cooper_rl.engines.trl.run import build_trainer
+from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.settings.files import EMBEDDED
 from cooper_rl.settings.recipe import load_recipe
 
@@ -90,6 +91,29 @@ def test_a_run_of_the_plain_engine_has_the_files_of_a_run(tmp_path):
         assert (tmp_path / name).is_file()
     for name in ("model.safetensors", "reward_model/model.safetensors", "monitors.json", "complete.json"):
         assert (checkpoint / name).is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--lora_rank", "4"], "lora_rank: the plain engine does not support it"),
+        (["--num_iterations", "2"], "num_iterations = 2: the plain engine supports 1 only"),
+        (["--max_steps", "-1"], "max_steps = -1: the plain engine needs the number of steps"),
+        (["--dataset_size", "3"], "3 problems: a step needs 4"),
+    ],
+)
+def test_what_the_plain_engine_does_not_have_is_refused(tmp_path, words, message):
+    with pytest.raises(BadInputError, match=message):
+        run_plain(recipe(tmp_path, *words))
+    with pytest.raises(BadInputError, match="--resume"):
+        run_plain(recipe(tmp_path), resume=True)
+
+
+def test_the_alarm_stops_a_run_of_the_plain_engine(tmp_path, monkeypatch):
+    monkeypatch.setattr("cooper_rl.method.alarm.HackingAlarm.add", lambda self, row: "accuracy/rule" in row)
+    with pytest.raises(CooperError, match="the hacking alarm stopped the run after step 1"):
+        run_plain(recipe(tmp_path, "--alarm_action", "stop"))
+    assert (tmp_path / "checkpoint-1" / "complete.json").is_file() and not (tmp_path / "finished.json").exists()
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ Shapes: B samples of a step, P prompts, G samples of a prompt (B = P * G), T tok
 from __future__ import annotations
 
 import copy
+import os
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from cooper_rl.devices import own_device
 from cooper_rl.engines.grpo import advantages, grpo_loss
 from cooper_rl.engines.parts import Parts, environment, load_parts, resolved, settings_of
 from cooper_rl.engines.trl.config import CooperConfig
-from cooper_rl.errors import BadInputError
+from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.generation import conversation
 from cooper_rl.generation.decode import complete
 from cooper_rl.generation.in_process import TransformersGenerator
@@ -31,6 +32,7 @@ from cooper_rl.method.build import make_cooper
 from cooper_rl.method.checkpoints import complete_checkpoint
 from cooper_rl.method.negatives.assistant import Assistant
 from cooper_rl.records import Problem, Sample
+from cooper_rl.settings.train import TrainRecipe
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.scoring import pad
@@ -48,19 +50,35 @@ def run_training(recipe: Mapping[str, Any], *, resume: bool = False) -> None:
 
     Raises:
         BadInputError: the recipe asks for something that this engine does not support.
+        CooperError: the hacking alarm stopped the run.
     """
     named, config = settings_of(recipe)
-    if resume or named.lora_rank:
-        what = "--resume" if resume else "lora_rank"
-        raise BadInputError(f"{what}: the plain engine does not support it; use --engine trl")
-    for name, value in ONLY.items():
-        if getattr(config, name) != value:
-            given = f"{name} = {getattr(config, name)!r}"
-            raise BadInputError(f"{given}: the plain engine supports {value!r} only; set that, or use --engine trl")
+    check_supported(named, config, resume=resume)
     trainer = PlainTrainer(load_parts(named, config), config, named.system_prompt)
     trainer.cooper.journal.begin(resolved(recipe, config), environment(config.seed), -1)
     with trainer.verifier:
         trainer.train()
+
+
+def check_supported(named: TrainRecipe, config: CooperConfig, *, resume: bool) -> None:
+    """Refuses what this engine does not have.
+
+    Raises:
+        BadInputError: with the setting and the way out.
+    """
+    for what, wanted in {
+        "--resume": resume,
+        "lora_rank": named.lora_rank,
+        "torchrun": os.environ.get("WORLD_SIZE", "1") != "1",
+    }.items():
+        if wanted:
+            raise BadInputError(f"{what}: the plain engine does not support it; use --engine trl")
+    for name, value in ONLY.items():
+        if getattr(config, name) != value:
+            given = f"{name} = {getattr(config, name)!r}"
+            raise BadInputError(f"{given}: the plain engine supports {value!r} only; set that, or use --engine trl")
+    if config.max_steps < 1:
+        raise BadInputError(f"max_steps = {config.max_steps}: the plain engine needs the number of steps, at least 1")
 
 
 class PlainTrainer:
@@ -78,7 +96,9 @@ class PlainTrainer:
         )
         warmup, kwargs = config.get_warmup_steps(config.max_steps), config.lr_scheduler_kwargs
         self.scheduler = get_scheduler(config.lr_scheduler_type, self.optimizer, warmup, config.max_steps, kwargs)
-        self.verifier = RuleVerifier(config.verifier, workers=config.verifier_workers)
+        self.verifier = RuleVerifier(
+            config.verifier, workers=config.verifier_workers, deadline_seconds=config.verifier_deadline_seconds
+        )
         reward_model = parts.reward_model
         if isinstance(reward_model, VerifyRM):
             reward_model = RewardModelUpdater(reward_model, config, config.max_steps)
@@ -114,7 +134,9 @@ class PlainTrainer:
             }
             self.cooper.journal.log(step, {**metrics, **report.metrics, **self.measure(step)})
             if report.stop:
-                break
+                self.save(step)
+                told = f"{self.config.output_dir}: the hacking alarm stopped the run after step {step}"
+                raise CooperError(f"{told}, with a checkpoint; look at the report")
         self.save(step)
         self.cooper.journal.finish(step, time.monotonic() - started)
 
@@ -122,6 +144,8 @@ class PlainTrainer:
         """The problems of each step, each G times in a row, in an order that is drawn anew each epoch."""
         rng, problems = random.Random(self.config.seed), list(self.parts.problems)
         size = self.config.per_device_train_batch_size // self.config.num_generations
+        if len(problems) < size:
+            raise BadInputError(f"{len(problems)} problems: a step needs {size}; set dataset_size or a smaller batch")
         while True:
             order = rng.sample(problems, len(problems))
             for start in range(0, len(order) - size + 1, size):
