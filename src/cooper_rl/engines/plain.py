@@ -7,7 +7,6 @@ Shapes: B samples of a step, P prompts, G samples of a prompt (B = P * G), T tok
 from __future__ import annotations
 
 import copy
-import os
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, get_scheduler, set
 from cooper_rl.devices import own_device
 from cooper_rl.engines.grpo import advantages, grpo_loss
 from cooper_rl.engines.parts import Parts, environment, load_parts, resolved, settings_of
+from cooper_rl.engines.plain_limits import check_supported
 from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.generation import conversation
@@ -32,17 +32,10 @@ from cooper_rl.method.build import make_cooper
 from cooper_rl.method.checkpoints import complete_checkpoint
 from cooper_rl.method.negatives.assistant import Assistant
 from cooper_rl.records import Problem, Sample
-from cooper_rl.settings.train import TrainRecipe
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.scoring import pad
 from cooper_rl.verifyrm.updater import RewardModelUpdater
-
-# Settings for which this engine supports one value only.
-ONLY: Mapping[str, Any] = {
-    **{"loss_type": "grpo", "scale_rewards": "group", "num_iterations": 1, "gradient_accumulation_steps": 1},
-    **{"steps_per_generation": 1, "use_vllm": False, "bf16": False, "fp16": False, "reward_model_sharded": False},
-}
 
 
 def run_training(recipe: Mapping[str, Any], *, resume: bool = False) -> None:
@@ -58,27 +51,6 @@ def run_training(recipe: Mapping[str, Any], *, resume: bool = False) -> None:
     trainer.cooper.journal.begin(resolved(recipe, config), environment(config.seed), -1)
     with trainer.verifier:
         trainer.train()
-
-
-def check_supported(named: TrainRecipe, config: CooperConfig, *, resume: bool) -> None:
-    """Refuses what this engine does not have.
-
-    Raises:
-        BadInputError: with the setting and the way out.
-    """
-    for what, wanted in {
-        "--resume": resume,
-        "lora_rank": named.lora_rank,
-        "torchrun": os.environ.get("WORLD_SIZE", "1") != "1",
-    }.items():
-        if wanted:
-            raise BadInputError(f"{what}: the plain engine does not support it; use --engine trl")
-    for name, value in ONLY.items():
-        if getattr(config, name) != value:
-            given = f"{name} = {getattr(config, name)!r}"
-            raise BadInputError(f"{given}: the plain engine supports {value!r} only; set that, or use --engine trl")
-    if config.max_steps < 1:
-        raise BadInputError(f"max_steps = {config.max_steps}: the plain engine needs the number of steps, at least 1")
 
 
 class PlainTrainer:
