@@ -125,7 +125,10 @@ def test_hostile_completions(verifier, tmp_path):
     hostile = cases(str(sentinel))
     assert len(hostile) >= 500
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    found = verifier.explain_many(["77"] * len(hostile), hostile)
+    reference = next(
+        str(n) for n in range(77, 1000) if str(n) not in str(sentinel)
+    )  # a folder's name may hold a number
+    found = verifier.explain_many([reference] * len(hostile), hostile)
     assert [c for c, v in zip(hostile, found, strict=True) if v.verdict is Verdict.CORRECT] == []
     assert not sentinel.exists()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 * 1024  # KiB, of this process
