@@ -208,3 +208,10 @@ def test_the_order_of_the_world_does_not_matter_to_the_draws(tmp_path, verifier)
     cooper = method(tmp_path, verifier, Counting(), negative_sources={"perturb": 1}, replay_per_step=4)
     cooper.learn(cooper.score(samples(1), 1))
     assert random.getstate() == before
+
+
+def test_a_reward_is_made_once_and_may_keep_a_state(tmp_path, verifier):
+    cooper = method(tmp_path, verifier, Counting())
+    made = cooper.reward
+    cooper.learn(cooper.score(samples(1), 1))
+    assert cooper.reward is made

@@ -40,7 +40,7 @@ class RoomyLayer(DynamicLayer):  # type: ignore[misc]
         return buffer
 
     def spread(self, rows: Tensor, room: int) -> None:
-        """The batch becomes these rows, each of which may come several times, with room for so many tokens more."""
+        """Makes these rows the batch, with room for so many more tokens. A row may come several times."""
         length = self.get_seq_length()
         self.buffers = [
             self._with_room(side[:, :, :length].index_select(0, rows), length + room)

@@ -54,7 +54,7 @@ class Cooper:
         self.settings, self.verifier, self.reward_model = settings, verifier, reward_model
         self.pairs, self.labelled, self.monitors = pairs, labelled, monitors
         self.world, self.journal = world, journal
-        self.skips = Skips(settings.max_skipped_steps)
+        self.skips, self.reward_name = Skips(settings.max_skipped_steps), ""
         self._choose_reward()
 
     def begin(self) -> None:
@@ -121,7 +121,9 @@ class Cooper:
 
     def _choose_reward(self) -> None:
         wanted = [monitor.reward for monitor in self.monitors if monitor.reward]
-        self.reward = make_reward((wanted or [self.settings.reward])[0], self.settings.reward_threshold)
+        name = (wanted or [self.settings.reward])[0]
+        if name != self.reward_name:
+            self.reward_name, self.reward = name, make_reward(name, self.settings.reward_threshold)
 
     def save(self, folder: Path) -> None:
         """Everything that `load` needs, into a checkpoint; every rank calls it."""
