@@ -164,28 +164,18 @@ EQUAL = [
 ]
 
 UNEQUAL = [
-    ("1/3", "0.333"),  # an exact reference; the other way round it is right
-    ("12.25", "12.3"),
     # powers as Python writes them: two stars are not always bold text
     ("2**3", "23"),
     ("x**2", "x2"),
-    ("18", "18.5"),
-    ("0.5", "0.5%"),
     ("2 cm", "2 km"),
-    ("2 hours", "2 kg"),
-    ("1011_2", "11"),
     ("1061_{9}", "1061_{10}"),
-    ("c_{13}", "12"),  # a name with an index, not a numeral
-    ("10:30", "1:03"),
     ("2021", r"\pm 2021"),
     (r"\frac{1}{2006!}", r"\frac{1}{2004!}"),
     ("x^2+y^2=1", "x^2+y^2=2"),
     ("f(x)=x", "f(x)=x+1"),
     ("5,1", "1,6"),
-    ("5,1", "1"),
     ("(1,2)", "(2,1)"),
     ("(1,1006)", "(11,006)"),
-    ("[1,2]", "[1,2)"),
     ("k < -5", "k > -5"),
     (r"2^{k-n}", r"2^{k-n+1}"),
     (r"\begin{pmatrix}1\\2\end{pmatrix}", r"\begin{pmatrix}2\\1\end{pmatrix}"),
@@ -194,19 +184,13 @@ UNEQUAL = [
     ("225", r"15 \text{ cm}^2"),
     ("5am", "5pm"),
     ("0.0011_2", "0.001_2"),
-    ("Monday", "[1, 2)"),
-    (r"(7, 6)", r"\text{VW}"),
     ("5:30 am", "5:30 pm"),
-    ("2", "2 xy"),
     ("2", "twenty"),
     (r"\frac{1}{3}", r"0.\overline{2}"),
     (r"\lfloor \sqrt{n-1} \rfloor", r"\lfloor \frac{n}{2} \rfloor"),
     ("A, C", "AB"),
     ("y + 1 = -(2x-1)^2", "-4x^2 + 4x - 1"),
     ("f(x) = -1, f(x) = x + 1", "f(x) = -1, f(x) = x + 2"),
-    ("x^2 + y^2 = 13", "13"),
-    (r"x = 2m\pi + \frac{\pi}{6}, m \in \mathbb{Z}", r"x = 2m\pi - \frac{\pi}{6}, m \in \mathbb{Z}"),
-    (r"2k\pi (k \in \mathbb{Z})", r"k\pi (k \in \mathbb{Z})"),
     ("51 cars and 45 old books", r"51 \text{ old books}, 45 \text{ cars}"),
     ("2^{2008} - 2", "2^{2008} - 3"),
     ("10^{6000}", "10^{6000} - 1"),
@@ -216,13 +200,47 @@ UNEQUAL = [
     ("March 3", "May 3"),
     ("March 3, 2024", "04/05/2024"),
     ("03/04/2024", "04/03/2024"),  # written alike, so meant alike
-    ("March 3", "4"),
     ("Monday", "Tuesday, March 3"),
     ("April", "March 3"),
-    ("a -> b -> c", "a -> b -> d"),
     ("-3 -> 9 -> -4", "29 -> 9 -> -4"),
     ("a<b<c<d", "a<c<b<d"),
     ("x_2 > x_4 > x_1", "x_2 > x_1 > x_4"),
+]
+
+# Not equal, and not shown to be different: by rounding, by a unit or a part that is not written, or in another form.
+OPEN = [
+    ("1/3", "0.333"),  # an exact reference; the other way round it is right
+    ("12.25", "12.3"),
+    ("18", "18.5"),
+    ("0.5", "0.5%"),
+    ("2 hours", "2 kg"),
+    ("1011_2", "11"),
+    ("c_{13}", "12"),  # a name with an index, not a numeral
+    ("10:30", "1:03"),
+    ("5,1", "1"),
+    ("[1,2]", "[1,2)"),
+    ("Monday", "[1, 2)"),
+    (r"(7, 6)", r"\text{VW}"),
+    ("2", "2 xy"),
+    ("x^2 + y^2 = 13", "13"),
+    (r"x = 2m\pi + \frac{\pi}{6}, m \in \mathbb{Z}", r"x = 2m\pi - \frac{\pi}{6}, m \in \mathbb{Z}"),
+    (r"2k\pi (k \in \mathbb{Z})", r"k\pi (k \in \mathbb{Z})"),
+    ("March 3", "4"),
+    ("a -> b -> c", "a -> b -> d"),
+    ("1.27%", "1.3%"),
+    ("785.12", "784"),
+    ("2", "2 million"),
+    ("2450000", "2449489"),
+    (r"\sqrt{2}", "1.414"),
+    (r"\ln 2", r"\log 2"),
+    ("(a+5)(b+2)", "(5)(b+2)"),
+    ("x^2 + C", "x^2"),
+    ("yes", "4"),
+    ("C", "8.8"),
+    ("none", "undefined"),
+    (r"\begin{pmatrix}-7165\end{pmatrix}", r"\begin{pmatrix}-7\\16\\5\end{pmatrix}"),
+    (r"\begin{pmatrix}1 & 2\end{pmatrix}", r"\begin{pmatrix}1\\2\end{pmatrix}"),
+    ("x = 5, where x > 0", "x = 6, where x > 1"),
 ]
 
 
@@ -245,8 +263,12 @@ def test_the_same_in_another_form(reference, answer):
 @pytest.mark.parametrize(("reference", "answer"), UNEQUAL)
 def test_near_misses(reference, answer):
     assert same(reference, answer) is False
-    if (reference, answer) not in UNEQUAL[:2]:
-        assert same(answer, reference) is not True
+    assert same(answer, reference) is not True
+
+
+@pytest.mark.parametrize(("reference", "answer"), OPEN)
+def test_what_is_not_shown_to_be_different_is_not_different(reference, answer):
+    assert same(reference, answer) is None
 
 
 EXACT = [pair for pair in EQUAL if pair not in [("0.333", "1/3"), ("6.67", "20:3"), ("165.47", "165.5")]]
@@ -295,16 +317,16 @@ def test_where_a_completion_states_its_answer(completion, answer):
         (r"\lambda_{\text{red}}/\sqrt{2}", r"\boxed{\lambda_{\text{red}} \sqrt{2+\sqrt{2}}}", "INCORRECT"),
         ("12", r"\boxed{12^{\text{th}}\text{ grade}}", "CORRECT"),
         ("12", "The answer is twelve.", "CORRECT"),
-        ("north < south < west", r"\boxed{north < south < east}", "INCORRECT"),  # the library drops the last word
-        ("4", r"\boxed{9 \to 4}", "INCORRECT"),
+        ("north < south < west", r"\boxed{north < south < east}", "UNPARSEABLE"),  # the library drops the last word
+        ("4", r"\boxed{9 \to 4}", "UNPARSEABLE"),
         ("24", r"\boxed{24_{90}}", "UNPARSEABLE"),
-        ("24_{90}", r"\boxed{24}", "INCORRECT"),
+        ("24_{90}", r"\boxed{24}", "UNPARSEABLE"),
         ("Monday", "Thus, we get Monday.", "CORRECT"),
         ("Monday", "Thus, we get Tuesday.", "INCORRECT"),
         ("Monday", "The answer is Mon.", "CORRECT"),
         ("Monday", "The answer is Tue.", "INCORRECT"),
         ("Sep", r"\boxed{\text{September}}", "CORRECT"),
-        ("sun", r"\boxed{Sunday}", "INCORRECT"),  # it may be the star
+        ("sun", r"\boxed{Sunday}", "UNPARSEABLE"),  # it may be the star
         ("Monday", r"\boxed{\text{Monday, March 3}}", "CORRECT"),
         ("3", r"\boxed{\text{March 3}}", "CORRECT"),
         ("March 3", r"\boxed{3}", "UNPARSEABLE"),  # no month is said
@@ -312,18 +334,18 @@ def test_where_a_completion_states_its_answer(completion, answer):
         ("April 3, 2024", r"\boxed{03/04/2024}", "UNPARSEABLE"),  # or the fourth of March
         ("March 3, 2024", r"\boxed{3/3/24}", "UNPARSEABLE"),
         ("first Monday of March", r"\boxed{\text{March 4}}", "UNPARSEABLE"),
-        ("x + 1", r"\boxed{\text{March 4}}", "INCORRECT"),
+        ("x + 1", r"\boxed{\text{March 4}}", "UNPARSEABLE"),
         ("B", r"\boxed{\text{Option B}}", "CORRECT"),
         ("B", "The answer is option (C).", "INCORRECT"),
         ("Tuesday", r"\boxed{\text{the day after Tuesday}}", "UNPARSEABLE"),
         ("blue", r"\boxed{\text{the blue ball}}", "UNPARSEABLE"),
-        ("blue", r"\boxed{\text{the red ball}}", "INCORRECT"),
+        ("blue", r"\boxed{\text{the red ball}}", "UNPARSEABLE"),
         ("May", r"\boxed{\text{March}}", "INCORRECT"),
         ("4", "So we have 3x = 12 and x = 4.", "CORRECT"),
         ("4", "Thus, we get 3 + 1 = 4.", "CORRECT"),
         ("Yes", "The answer is: True", "CORRECT"),
         ("no", r"\boxed{\text{True}}", "INCORRECT"),
-        ("No", "The answer is No or 7.", "INCORRECT"),
+        ("No", "The answer is No or 7.", "UNPARSEABLE"),
         ("(1, 2)", "It could be (1, 3), but maybe (1, 2).", "INCORRECT"),
         ("0", "0000000000", "UNPARSEABLE"),
         (
@@ -430,7 +452,7 @@ def test_a_quick_no_is_never_said_to_what_is_equal(text, other):
     """Against the exact comparison: of an expression with itself rewritten, and of two at random."""
     for a, b in ((text, f"{other} + {text} - {other}"), (text, rf"\frac{{2 {text}}}{{2}}"), (text, other)):
         left, right = estimate.of_text(a), estimate.of_text(b)
-        if left and right and left.differs_from(right):
+        if left and right and left.differs_from(right, 0.0):
             exact = [algebra.parsed(side) for side in (a, b)]
             assert None in exact or algebra.equal_values(*exact) is not True
 

@@ -67,28 +67,65 @@ def parsed(text: str) -> Any | None:
 
 
 def equal_values(a: Any, b: Any) -> bool | None:
-    """Whether two expressions agree at every point where both have a value; None if there are too few such points."""
+    """Whether two expressions agree at every point where both have a value.
+
+    None if that proves nothing: too few points, a difference at one point alone, or a difference in other symbols.
+    """
     symbols = a.free_symbols | b.free_symbols
     if len(symbols) > 24:
         return None
-    agreed = 0
+    agreed = differed = 0
     for left, right in _values(a, b):
         if not close(left, right):
-            return False
+            differed += 1
+            if a.free_symbols != b.free_symbols:
+                return None
+            if differed > 1 or not symbols:
+                return False
+            continue
         if not symbols and a.is_rational and b.is_rational and abs(left) > 10**25:  # 2^200 - 2 and 2^200 - 3 are close
             return bool(a.doit() == b.doit()) if sympy.log(abs(left), 10) < MAX_EXACT_DIGITS else None
         agreed += 1
-    return True if agreed >= (3 if symbols else 1) else None
+    return True if not differed and agreed >= (3 if symbols else 1) else None
 
 
-def proportional(a: Any, b: Any) -> bool | None:
-    """Whether a is a constant times b, so that `a = 0` and `b = 0` are the same equation; None as in `equal_values`."""
+def same_solutions(a: Any, b: Any) -> bool | None:
+    """Whether `a = 0` and `b = 0` have the same solutions; None if that could not be found out.
+
+    Multiples of one another have. Where one of them can be solved for a symbol, points of it are put into the other.
+    """
     if a.free_symbols != b.free_symbols or not a.free_symbols:
-        return False
-    ratios = [left / right for left, right in _values(a, b) if right != 0]
-    if len(ratios) < 3:
         return None
-    return ratios[0] != 0 and all(close(ratio, ratios[0]) for ratio in ratios)
+    ratios = [left / right for left, right in _values(a, b) if right != 0]
+    if len(ratios) >= 3 and ratios[0] != 0 and all(close(ratio, ratios[0]) for ratio in ratios):
+        return True
+    for symbol in sorted(a.free_symbols, key=str):
+        (root, linear), (other_root, other_linear) = _root(a, symbol), _root(b, symbol)
+        if linear and other_linear:
+            return equal_values(root, other_root)
+        for solved, other in ((root, b), (other_root, a)):
+            if solved is not None and _is_zero(other.subs(symbol, solved)) is False:
+                return False
+    return None
+
+
+def _root(expression: Any, symbol: Any) -> tuple[Any | None, bool]:
+    """A value of a symbol that makes the expression 0, and whether it is the only one; None beyond degree 2."""
+    slope = sympy.diff(expression, symbol)
+    square = sympy.diff(slope, symbol) / 2
+    if square.has(symbol) or slope == 0:
+        return None, False
+    at_0, slope_at_0 = expression.subs(symbol, 0), slope.subs(symbol, 0)
+    if square == 0:
+        return -at_0 / slope, True
+    return (-slope_at_0 + sympy.sqrt(slope_at_0**2 - 4 * square * at_0)) / (2 * square), False
+
+
+def _is_zero(expression: Any) -> bool | None:
+    """Whether an expression is 0 at all points; None if it has a value at fewer than two of them."""
+    values = [left for left, _ in _values(expression, expression)]
+    enough = len(values) >= (2 if expression.free_symbols else 1)
+    return all(abs(value) < sympy.Float("1e-20") for value in values) if enough else None
 
 
 def _values(a: Any, b: Any) -> Iterator[tuple[Any, Any]]:

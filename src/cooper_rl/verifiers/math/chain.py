@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from cooper_rl.verifiers.math.answer_tuple import AnswerTuple
-from cooper_rl.verifiers.math.form import Read
+from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Read
 from cooper_rl.verifiers.math.markup import split_top
 from cooper_rl.verifiers.math.number import Number
 from cooper_rl.verifiers.math.phrases import COMPARISON_SIGN, SEPARATOR, is_long_name, is_name
@@ -18,6 +18,12 @@ _CHAINED = re.compile(rf"{_ARROW}|[<>]")
 @dataclass(frozen=True, slots=True)
 class Chain(AnswerTuple):
     """`a -> b -> c` and `a < b < c < d`, kept from the least to the greatest. `0 < x < 1` is an interval instead."""
+
+    def compare(self, answer: AnswerForm) -> Comparison:
+        """Compares as a tuple. The same parts in another order are DIFFERENT, also where they are only names."""
+        if isinstance(answer, Chain) and self.items != answer.items and set(self.items) == set(answer.items):
+            return Comparison.DIFFERENT
+        return super(Chain, self).compare(answer)
 
     @classmethod
     def parse(cls, text: str, read: Read) -> Chain | None:

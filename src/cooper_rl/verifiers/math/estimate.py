@@ -31,7 +31,7 @@ class Estimate:
     letters: frozenset[str]
     has_pi: bool = False
 
-    def differs_from(self, other: Estimate, within: float = 0.0) -> bool:
+    def differs_from(self, other: Estimate, within: float) -> bool:
         """Whether the values surely differ by more than `within`. False where both may be the same angles (k pi)."""
         if (
             self.has_pi
@@ -41,7 +41,7 @@ class Estimate:
         ):
             return False
         limit = within + TOLERANCE * max(self.scale, other.scale)
-        return any(abs(a - b) > limit for a, b in zip(self.values, other.values, strict=True))
+        return all(abs(a - b) > limit for a, b in zip(self.values, other.values, strict=True))
 
 
 def of_number(value: float) -> Estimate:

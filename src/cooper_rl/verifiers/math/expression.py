@@ -8,13 +8,18 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from cooper_rl.verifiers.math import algebra, estimate
-from cooper_rl.verifiers.math.date import Date
-from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Read
+from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Partial, Read
 from cooper_rl.verifiers.math.markup import CLOSE, OPEN
-from cooper_rl.verifiers.math.number import Number, rounds_to
+from cooper_rl.verifiers.math.number import NEAR, Number, may_be_rounded, rounds_to
 from cooper_rl.verifiers.math.phrases import CONDITION, looks_mathematical
 from cooper_rl.verifiers.math.words import Words
 
+LARGEST = 10**40  # values beyond it are not compared by their decimals
+MANY_DECIMALS = 20  # of a value that was computed from decimals
+_ANY_BASE = re.compile(r"log(?!_)")
+_PARAMETER = re.compile(r"(?<![A-Za-z\\])[kmn](?![A-Za-z])")
+_PERIODIC = re.compile(r"\\(?:pi|sin|cos|tan)|\(-1\)\^")
+_CHOOSE = re.compile(r"\d ?[CP] ?\d|[CP] ?\(")
 _LABEL = re.compile(rf"{OPEN}[^{CLOSE}]*{CLOSE}(?: ?\^ ?\{{?-?\d\}}?)?")
 
 
@@ -32,19 +37,21 @@ class Expression(AnswerForm):
     arguments: tuple[str, ...] = ()
 
     @classmethod
-    def parse(cls, text: str, read: Read) -> Expression | None:
-        """Reads a text that looks like mathematics, without the words after it ("84/13 days")."""
+    def parse(cls, text: str, read: Read) -> Expression | Partial | None:
+        """Reads a text that looks like mathematics, without the words after it ("84/13 days").
+
+        Where a condition or a rounded value after it is left out, the answer is `Partial`.
+        """
         if not looks_mathematical(text):
             return None
-        text = re.split(r"\\approx", text)[0]
-        return cls(_LABEL.sub(" ", CONDITION.sub("", text)).strip(" .,;"))
+        kept = CONDITION.sub("", re.split(r"\\approx", text)[0])
+        found = cls(_LABEL.sub(" ", kept).strip(" .,;"))
+        return found if kept == text else Partial(found)
 
     def compare(self, answer: AnswerForm) -> Comparison:
         """Compares by value with numbers and expressions. A single letter is also compared as a choice letter."""
         if isinstance(answer, Number | Expression):
             return _same_value(self, answer)
-        if isinstance(answer, Date):
-            return Comparison.DIFFERENT
         return self._same_letter(answer)
 
     def compare_as_answer(self, reference: AnswerForm) -> Comparison:
@@ -77,40 +84,63 @@ def _same_value(reference: Number | Expression, answer: Number | Expression) -> 
         return Comparison.EQUAL
     if isinstance(reference, Number) and reference.decimals is None and algebra.is_unfinished(_text(answer)):
         return Comparison.NOT_KNOWN
-    if _surely_different(reference, answer):
-        return Comparison.DIFFERENT
+    found = _by_estimate(reference, answer) or _by_algebra(reference, answer)
+    return found.unless_different if _is_ambiguous(reference) or _is_ambiguous(answer) else found
+
+
+def _by_algebra(reference: Number | Expression, answer: Number | Expression) -> Comparison:
     a, b = as_sympy(reference), as_sympy(answer)
     if a is None or b is None:
         return Comparison.NOT_KNOWN
     old, new = _arguments(answer), _arguments(reference)
     if len(old) == len(new):
         b = algebra.renamed(b, old, new)
-    if isinstance(reference, Number) and reference.decimals is not None:
-        return _rounds_to_value(reference, b)
     if a.free_symbols != b.free_symbols:
         a, b = algebra.lower_case(a), algebra.lower_case(b)
         b = algebra.same_family(a, b)
+    if not a.free_symbols and not b.free_symbols:
+        return _same_constant(reference, answer, a, b)
     return Comparison.of(algebra.equal_values(a, b))
 
 
-def _rounds_to_value(reference: Number, expression: Any) -> Comparison:
-    """Whether the reference, a decimal, is the rounded value of an expression."""
-    value = algebra.value_at(expression, {})
-    if value is None:
-        return Comparison.DIFFERENT if expression.free_symbols else Comparison.NOT_KNOWN
-    if not value.is_real:
-        return Comparison.DIFFERENT
-    exact = Number(Fraction(str(value)).limit_denominator(10**30))
-    return Comparison.of(rounds_to(reference, exact))
+def _same_constant(reference: Number | Expression, answer: Number | Expression, a: Any, b: Any) -> Comparison:
+    """Compares two values without letters. A decimal may be the rounded value of the other side."""
+    values = [algebra.value_at(side, {}) for side in (a, b)]
+    if all(value is not None and value.is_real and abs(value) < LARGEST for value in values):
+        number, other = (_as_number(form, value) for form, value in zip((reference, answer), values, strict=True))
+        if isinstance(reference, Number) and rounds_to(number, other):
+            return Comparison.EQUAL
+        if may_be_rounded(number, other) and not algebra.equal_values(a, b):
+            return Comparison.NOT_KNOWN
+    return Comparison.of(algebra.equal_values(a, b))
 
 
-def _surely_different(reference: Number | Expression, answer: Number | Expression) -> bool:
-    """Whether floating-point values show that two plain expressions differ."""
+def _as_number(form: Number | Expression, value: Any) -> Number:
+    """A real constant as a number: exact, unless decimals occur in it."""
+    if isinstance(form, Number) and not form.degrees:
+        return form
+    exact = Fraction(str(value)).limit_denominator(10**30)
+    return Number(exact, MANY_DECIMALS if "." in _text(form) else None)
+
+
+def _by_estimate(reference: Number | Expression, answer: Number | Expression) -> Comparison | None:
+    """What floating-point values say of two plain expressions; None if nothing. They never show that two are equal."""
     if _arguments(reference) or _arguments(answer):
-        return False
+        return None
     a, b = _estimate(reference), _estimate(answer)
-    rounding = 10.0**-reference.decimals if isinstance(reference, Number) and reference.decimals is not None else 0.0
-    return a is not None and b is not None and a.differs_from(b, rounding)
+    if a is None or b is None:
+        return None
+    digits = (form.decimals for form in (reference, answer) if isinstance(form, Number) and form.decimals is not None)
+    rounding = max((10.0**-count for count in digits), default=0.0)
+    if not a.differs_from(b, rounding + 2 / NEAR * max(a.scale, b.scale)):
+        return None
+    return Comparison.of(None if a.letters != b.letters else False)
+
+
+def _is_ambiguous(form: Number | Expression) -> bool:
+    """Whether a difference in value proves nothing: a logarithm to an unknown base, or an integer parameter."""
+    text = _text(form)
+    return bool(_ANY_BASE.search(text) or (_PARAMETER.search(text) and _PERIODIC.search(text)))
 
 
 def _estimate(form: Number | Expression) -> estimate.Estimate | None:
@@ -120,6 +150,12 @@ def _estimate(form: Number | Expression) -> estimate.Estimate | None:
         return None if form.degrees else estimate.of_number(float(form.value))
     except OverflowError:
         return None
+
+
+def has_letters(expression: Expression) -> bool:
+    """Whether an expression surely has letters, so that its value is not a single number as that of e^2 and 8C3 is."""
+    found = estimate.of_text(expression.text)
+    return found is not None and bool(found.letters - {"e"}) and not _CHOOSE.search(expression.text)
 
 
 def _text(form: AnswerForm) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Self, TypeAlias, TypeVar
 
@@ -26,6 +27,16 @@ class Comparison(Enum):
         """EQUAL or DIFFERENT; NOT_KNOWN for None."""
         return cls.NOT_KNOWN if same is None else cls.EQUAL if same else cls.DIFFERENT
 
+    @property
+    def unless_different(self) -> Comparison:
+        """NOT_KNOWN in place of DIFFERENT, where a difference would prove nothing."""
+        return Comparison.NOT_KNOWN if self is Comparison.DIFFERENT else self
+
+    @property
+    def unless_equal(self) -> Comparison:
+        """NOT_KNOWN in place of EQUAL, where being the same in value is not enough."""
+        return Comparison.NOT_KNOWN if self is Comparison.EQUAL else self
+
 
 class AnswerForm(ABC):
     """One kind of answer. A subclass is a frozen dataclass, so that its values can be cached and counted.
@@ -40,7 +51,7 @@ class AnswerForm(ABC):
 
     @classmethod
     @abstractmethod
-    def parse(cls, text: str, read: Read) -> Self | None:
+    def parse(cls, text: str, read: Read) -> AnswerForm | None:
         """Reads the whole text as an answer of this form; None if it is not of this form.
 
         Args:
@@ -66,11 +77,33 @@ class AnswerForm(ABC):
 Read: TypeAlias = Callable[[str], AnswerForm | None]
 
 
+@dataclass(frozen=True, slots=True)
+class Partial(AnswerForm):
+    """An answer of which a part could not be read, such as a condition. It may be EQUAL, but is never DIFFERENT."""
+
+    kind: ClassVar[str] = "partial"
+    library_decides: ClassVar[bool] = True
+    answer: AnswerForm
+
+    @classmethod
+    def parse(cls, text: str, read: Read) -> Self | None:
+        """None: other forms make it."""
+        return None
+
+    def compare(self, answer: AnswerForm) -> Comparison:
+        """Compares what was read."""
+        return compare(self.answer, answer).unless_different
+
+    def compare_as_answer(self, reference: AnswerForm) -> Comparison:
+        return compare(reference, self.answer).unless_different
+
+
 def compare(reference: AnswerForm, answer: AnswerForm) -> Comparison:
     """Compares an answer with the reference answer, whatever forms the two have.
 
-    The result is symmetric except for rounding and parts of a date. A rounded reference accepts an exact answer, but an
-    exact reference does not accept a rounded answer.
+    DIFFERENT is a proof: both were read whole, into forms that can be compared, and they differ. The result is
+    symmetric except for rounding and parts of a date. A rounded reference accepts an exact answer, but an exact
+    reference does not accept a rounded answer.
     """
     reference, answer = reference.beside(answer), answer.beside(reference)
     found = reference.compare(answer)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Self
 
-from cooper_rl.verifiers.math.date import Date
 from cooper_rl.verifiers.math.expression import Expression, choice_letter
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Read, all_equal, compare, compare_unordered
 from cooper_rl.verifiers.math.markup import CLOSE, OPEN, split_top, without_marks
@@ -69,35 +69,58 @@ class Group(AnswerForm):
         return self._with_groups(answer) if isinstance(answer, Group) else self._with_others(answer)
 
     def compare_as_answer(self, reference: AnswerForm) -> Comparison:
-        return Comparison.NOT_KNOWN if isinstance(reference, Group) else self._with_others(reference)
+        if isinstance(reference, Group):
+            return Comparison.NOT_KNOWN
+        return Comparison.DIFFERENT if self._offers_several(reference) else self._with_others(reference)
+
+    def _offers_several(self, reference: AnswerForm) -> bool:
+        """Whether these are several values where one is asked for, even if that one is among them."""
+        if self.order is Order.KEPT or self.names:
+            return False
+        found = {compare(reference, item) for item in self.items}
+        return Comparison.DIFFERENT in found and Comparison.NOT_KNOWN not in found
 
     def _with_others(self, other: AnswerForm) -> Comparison:
+        """DIFFERENT from a single answer that is none of the items, except for a point or for values with names."""
         letters, other_letters = _choices(self), _choices(other)
         if letters and other_letters:
             return Comparison.of(letters == other_letters)
-        if isinstance(other, Words):
-            return other.compare_with_value(self)
-        return Comparison.DIFFERENT if isinstance(other, Number | Date | Expression) else Comparison.NOT_KNOWN
+        if self.order is Order.KEPT or self.names:
+            return Comparison.NOT_KNOWN
+        return Comparison.of(False if _is_none_of(self.items, other) else None)
 
     def _with_groups(self, answer: Group) -> Comparison:
-        if len(self.items) != len(answer.items):
-            return Comparison.DIFFERENT
         if len(set(self.names)) > 1 and sorted(self.names) == sorted(set(answer.names)):
             by_name = dict(zip(answer.names, answer.items, strict=True))
             return all_equal(compare(item, by_name[name]) for name, item in zip(self.names, self.items, strict=True))
+        if len(self.items) != len(answer.items):
+            return self._with_other_count(answer)
         orders = {self.order, answer.order}
-        if orders == {Order.KEPT, Order.NONE}:
-            return Comparison.DIFFERENT
-        if Order.KEPT in orders:
-            return all_equal(compare(a, b) for a, b in zip(self.items, answer.items, strict=True))
         found = compare_unordered(self.items, answer.items, compare)
-        open_order = self._is_list_of_words() and self.items != answer.items
-        return Comparison.NOT_KNOWN if found is Comparison.EQUAL and open_order else found
+        if orders == {Order.KEPT, Order.NONE}:
+            return found.unless_equal
+        if Order.KEPT not in orders:
+            open_order = self._is_list_of_words() and self.items != answer.items
+            return found.unless_equal if open_order else found
+        in_order = all_equal(compare(a, b) for a, b in zip(self.items, answer.items, strict=True))
+        only_order_differs = len(orders) > 1 and found is not Comparison.DIFFERENT
+        return in_order.unless_different if only_order_differs else in_order
+
+    def _with_other_count(self, answer: Group) -> Comparison:
+        """DIFFERENT if one of the answer's items is none of these items; NOT_KNOWN if it is a part of them."""
+        if Order.KEPT in (self.order, answer.order):
+            numbers = all(isinstance(item, Number) for item in (*self.items, *answer.items))
+            return Comparison.of(False if numbers and self.order is answer.order else None)
+        return Comparison.of(False if any(_is_none_of(self.items, item) for item in answer.items) else None)
 
     def _is_list_of_words(self) -> bool:
         """Whether this is a list of words. Only the question says whether the order of such a list counts."""
         words = all(isinstance(item, Words) and len(item.text) > 1 for item in self.items)
         return words and self.order is Order.OPEN
+
+
+def _is_none_of(items: Sequence[AnswerForm], other: AnswerForm) -> bool:
+    return all(compare(item, other) is Comparison.DIFFERENT for item in items)
 
 
 def _both_signs(text: str) -> list[str]:

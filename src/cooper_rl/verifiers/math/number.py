@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,8 +12,10 @@ from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Read
 from cooper_rl.verifiers.math.labels import without_label
 from cooper_rl.verifiers.math.markup import without_marks
 from cooper_rl.verifiers.math.numerals import MAX_DIGITS, in_digits, in_words
-from cooper_rl.verifiers.math.units import in_one_unit
+from cooper_rl.verifiers.math.units import in_one_unit, other_unit
 
+NEAR = 200  # two values closer than one part in so many may differ by rounding
+_DEGREES = Fraction(math.pi) / 180
 _BASED = re.compile(
     r"(?P<sign>-?)\(?(?P<digits>(?=[A-Fa-f]*\d)[0-9A-Fa-f]+)(?:\.(?P<after>[0-9A-Fa-f]+))?\)?"
     r" ?_ ?\{?(?P<base>[2-9]|1[0-6])\}?"
@@ -41,6 +44,7 @@ class Number(AnswerForm):
     unit: str = ""
     base: int | None = None  # the base that the numeral names: 2 in 1011_2
     clock: str = ""  # 10:30, which may be a time of day or a ratio
+    scaled: bool = False  # written with a magnitude: 2 million
     half_day: str = ""  # "a" or "p" of a time of day: 10:30 am
 
     @classmethod
@@ -51,7 +55,9 @@ class Number(AnswerForm):
         """Compares exact values. Accepts rounding (`rounds_to`), a missing percent or degree sign, and other units."""
         if not isinstance(answer, Number):
             return Comparison.NOT_KNOWN
-        return Comparison.of(self._equals(answer))
+        if self._equals(answer):
+            return Comparison.EQUAL
+        return Comparison.NOT_KNOWN if self._may_mean(answer) else Comparison.DIFFERENT
 
     def _equals(self, answer: Number) -> bool:
         if self.clock and answer.clock:
@@ -69,6 +75,24 @@ class Number(AnswerForm):
             if abs(plain) >= 1 and plain == percent * 100:
                 return True
         return a == b or rounds_to(self, answer)
+
+    def _may_mean(self, answer: Number) -> bool:
+        """Whether two numbers that are not equal may still mean the same: rounded, or in units that are not written."""
+        if self.clock and answer.clock:
+            return self.value == answer.value and self.half_day == answer.half_day
+        if self.base != answer.base:
+            return self.value == answer.value
+        values = in_one_unit(self.value, self.unit, answer.value, answer.unit)
+        if values is None:
+            return True
+        a, b = values
+        if bool(self.unit) != bool(answer.unit) and other_unit(a, b, self.unit or answer.unit):
+            return True
+        if self.degrees != answer.degrees and _near(*((a, b * _DEGREES) if self.degrees else (a * _DEGREES, b))):
+            return True
+        marked = any(side.percent or side.scaled or side.decimals is not None for side in (self, answer))
+        scaled = marked and any(a == b * scale or b == a * scale for scale in (100, 10**3, 10**6, 10**9))
+        return scaled or may_be_rounded(self, answer)
 
 
 def number(text: str) -> Number | None:
@@ -101,7 +125,16 @@ def number(text: str) -> Number | None:
     value, decimals = found
     value = value * scale * (Fraction(1, 100) if percent else 1) * (-1 if negative else 1)
     clock = "" if negative else body if _CLOCK.fullmatch(body) else f"{body}:00" if half_day else ""
-    return Number(value, None if scale != 1 else decimals, percent, degrees, unit, clock=clock, half_day=half_day)
+    return Number(
+        value,
+        None if scale != 1 else decimals,
+        percent,
+        degrees,
+        unit,
+        clock=clock,
+        scaled=scale != 1,
+        half_day=half_day,
+    )
 
 
 def _repeating(sign: str, whole: str, digits: str, period: str) -> Number:
@@ -155,3 +188,30 @@ def rounds_to(reference: Number, answer: Number) -> bool:
     digits = len(str(abs(answer.value.numerator * 10**answer_decimals // answer.value.denominator)))
     enough = digits >= 4 or (digits >= 3 and decimals >= 3)
     return enough and 0 < answer_decimals < decimals and difference <= Fraction(1, 2 * 10**answer_decimals)
+
+
+def may_be_rounded(a: Number, b: Number) -> bool:
+    """Whether two different values may be the same one, rounded on its way or at its end.
+
+    Whole numbers below 10,000 and fractions are taken as exact. Decimals with the same number of digits after the point
+    may differ by one in the last of four or more digits.
+    """
+    difference, size = abs(a.value - b.value), max(abs(a.value), abs(b.value))
+    if a.decimals is not None and (a.decimals, a.percent) == (b.decimals, b.percent):
+        step = _step(a) or Fraction(0)
+        return difference == step and size >= 1000 * step
+    steps = [step for step in (_step(a), _step(b)) if step]
+    if (a.value.denominator == 1) != (b.value.denominator == 1) and size >= 10:
+        steps.append(Fraction(1))
+    return bool(steps) and (2 * difference <= max(steps) or _near(a.value, b.value))
+
+
+def _step(number: Number) -> Fraction | None:
+    """What the last digit of a decimal, or of a large round number, counts; None for exact values."""
+    if number.decimals is not None:
+        return Fraction(1, 10 ** (number.decimals + 2 * number.percent))
+    return Fraction(1) if number.value.denominator == 1 and number.value and number.value % 10_000 == 0 else None
+
+
+def _near(a: Fraction, b: Fraction) -> bool:
+    return abs(a - b) <= max(abs(a), abs(b)) / NEAR

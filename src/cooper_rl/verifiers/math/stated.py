@@ -65,6 +65,7 @@ _MAYBE = re.compile(
     r"\b(?:it )?could be\s+\$?(-?[\d.,/]*\d)[^.\n]*?\b(?:or|maybe|perhaps)\s+\$?(-?[\d.,/]*\d)", re.IGNORECASE
 )
 _DOUBT = re.compile(r"\b(?:could|might|may) be\b[^\n]{1,300}\b(?:but|or) (?:maybe|perhaps|possibly)\b", re.IGNORECASE)
+_OR_BETWEEN = re.compile(r"[^\n]{0,20}\b(?:or|maybe|perhaps|possibly)\b[^\n]{0,20}", re.IGNORECASE)
 _VERB = re.compile(
     r"\b(?:is|are|was|were|has|have|had|makes?|gets?|gives?|equals|will|would|needs?|so|thus|there)\b", re.IGNORECASE
 )
@@ -74,14 +75,15 @@ _VERB = re.compile(
 class Reading:
     """A completion with the answer that it states.
 
-    `stated` is the text of the answer, or None if it could only be guessed. `boxes` has the contents of the last boxes.
-    `bare` is true if the completion has neither a box nor a cue such as "the answer is". `corrected` is true if words
-    before the last box retract an earlier box.
+    `stated` is the text of the answer, or None if it could only be guessed. `boxes` has the contents of the last boxes,
+    `gaps` the texts between them. `bare` is true if the completion has neither a box nor a cue such as "the answer is".
+    `corrected` is true if words before the last box retract an earlier box.
     """
 
     completion: str
     stated: str | None
     boxes: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
     bare: bool = False
     corrected: bool = False
 
@@ -99,7 +101,7 @@ def read(completion: str) -> Reading:
     boxes, gaps = _boxes(completion)
     if boxes:
         corrected = len(boxes) > 1 and bool(_CORRECTION.search(gaps[-1]))
-        return Reading(completion, _last_list(boxes, gaps), tuple(boxes), corrected=corrected)
+        return Reading(completion, _last_list(boxes, gaps), tuple(boxes), tuple(gaps[1:]), corrected=corrected)
     cues = [cue for cue in _STATED.finditer(completion) if not _APPRAISAL.match(completion, cue.end())]
     if cues:
         return Reading(completion, _after_cue(completion[cues[-1].end() :]))
@@ -146,6 +148,11 @@ def is_solution(reference: str) -> bool:
     return len(reference) > MAX_BARE or bool(_BOX.search(reference)) or "####" in reference
 
 
+def is_unmarked_solution(reference: str) -> bool:
+    """Whether a reference is a worked solution whose answer is neither in a box nor after "####"."""
+    return len(reference) > MAX_BARE and not _BOX.search(reference) and "####" not in reference
+
+
 def is_sentence(text: str) -> bool:
     """Whether a bare text is a sentence about the answer rather than the answer itself."""
     return bool(_VERB.search(re.sub(r"\\text\s*\{[^{}]*\}", " ", text)))
@@ -183,11 +190,15 @@ def last_figure(completion: str) -> str | None:
     return _figures(lines[-1])[-1]
 
 
-@lru_cache(maxsize=RECENT)
-def hedged(reading: Reading) -> bool:
-    """Whether a completion offers several answers that differ as text or number."""
-    boxes = set(reading.boxes)
-    if len(boxes) > 1 and len({box if _value(box) is None else _value(box) for box in boxes}) > 1:
+@lru_cache(maxsize=2 * RECENT)
+def hedged(reading: Reading, *, in_boxes: bool = True) -> bool:
+    """Whether a completion offers several answers that differ as text or number, and does not decide between them.
+
+    Args:
+        in_boxes: whether boxes that differ are enough, whatever stands between them.
+    """
+    values = {box if _value(box) is None else _value(box) for box in set(reading.boxes)}
+    if len(values) > 1 and (in_boxes or any(_OR_BETWEEN.fullmatch(gap) for gap in reading.gaps)):
         return True
     if not any(word in reading.completion for word in (" or", " Or", ",or", "aybe", "erhaps")):  # the patterns are slow
         return False

@@ -63,3 +63,10 @@ def in_one_unit(value: Fraction, unit: str, other: Fraction, other_unit: str) ->
         return value, other
     (dimension, factor), (other_dimension, other_factor) = UNITS[unit], UNITS[other_unit]
     return (value * factor, other * other_factor) if dimension == other_dimension else None
+
+
+def other_unit(value: Fraction, other: Fraction, unit: str) -> bool:
+    """Whether two numbers are the same quantity if one is in this unit, and the other in another of its dimension."""
+    dimension, factor = UNITS[unit]
+    factors = [other_factor / factor for its, other_factor in UNITS.values() if its == dimension]
+    return any(value == other * each or other == value * each for each in factors)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers.math import library
+from cooper_rl.verifiers.math.absent import is_absent
 from cooper_rl.verifiers.math.algebra import is_unfinished
-from cooper_rl.verifiers.math.expression import Expression, is_within
-from cooper_rl.verifiers.math.form import AnswerForm, Comparison, compare
+from cooper_rl.verifiers.math.expression import Expression, choice_letter, has_letters, is_within
+from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Partial, compare
 from cooper_rl.verifiers.math.group import Group
+from cooper_rl.verifiers.math.intervals import Intervals
 from cooper_rl.verifiers.math.library import shown
 from cooper_rl.verifiers.math.markup import same_text
+from cooper_rl.verifiers.math.matrix import Matrix
 from cooper_rl.verifiers.math.number import Number
 from cooper_rl.verifiers.math.phrases import MAX_LABEL
 from cooper_rl.verifiers.math.reader import Reader
@@ -23,9 +27,9 @@ from cooper_rl.verifiers.math.stated import (
     hedged,
     is_sentence,
     is_solution,
+    is_unmarked_solution,
     last_figure,
     read,
-    unclear,
 )
 from cooper_rl.verifiers.math.words import Words
 
@@ -45,49 +49,63 @@ class MathVerifier:
         if not reference.strip():
             return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
         answer_of_reference, reading = _reference_answer(reference), read(completion)
-        if self._contradicts(reading):
-            return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, reference)
+        gold = self._form_of(answer_of_reference)
+        if gold and is_unmarked_solution(reference):
+            gold = Partial(gold)
+        if several := self._of_several(reference, gold, reading):
+            return several
         if reading.bare and completion.rstrip().endswith("?"):  # a question is no answer, whatever numbers are in it
             return Verification(Verdict.UNPARSEABLE, Reason.NO_ANSWER, shown(reference))
-        text, gold = reading.stated, self._form_of(answer_of_reference)
+        text = reading.stated
         if text and same_text(answer_of_reference, text):
             return Verification.compared(True, shown(answer_of_reference), shown(text))
         answer = self._answer_form(text, gold, bare=reading.bare) if text else None
-        if answer is None and isinstance(gold, Number) and not gold.unit and (reading.bare or text is None):
-            text = closing_number(completion)
-            answer = self._form_of(text) if text else None
-            if answer is None and (last := last_figure(completion)):
-                return self._explain_last_figure(reference, gold, reading, last)
-        if text is None or answer is None:
-            return library.explain_reading(reference, reading)
-        return _explain_forms(reference, gold, reading, text, answer)
+        found = self._compared(reference, gold, reading, answer)
+        shut = found.reason is Reason.UNKNOWN_FORM and _may_be_absent(gold, reading, answer)
+        if shut and is_absent(gold, reading.completion):
+            return replace(found, verdict=Verdict.INCORRECT, reason=Reason.MISMATCH)
+        return found
 
-    def _explain_last_figure(self, reference: str, gold: Number, reading: Reading, figure: str) -> Verification:
-        """Judges a text that states no answer by its last number; not INCORRECT if another of its numbers is right."""
-        answer = self._form_of(figure)
-        same = answer is not None and compare(gold, answer) is Comparison.EQUAL
-        if not same and unclear(reference, reading):
-            return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, shown(reference), figure)
-        return Verification.compared(same, shown(reference), figure)
+    def _compared(
+        self, reference: str, gold: AnswerForm | None, reading: Reading, answer: AnswerForm | None
+    ) -> Verification:
+        """The verdict by comparing the stated answer, or else the number with which the text ends."""
+        unstated = answer is None and (reading.bare or reading.stated is None)
+        guess = unstated and (closing_number(reading.completion) or last_figure(reading.completion))
+        if guess and isinstance(gold, Number) and not gold.unit:
+            return _explain_guess(reference, gold, self._form_of(guess), guess)
+        if reading.stated is None or answer is None:
+            return _equal_or_open(library.explain_reading(reference, reading))
+        return _explain_forms(reference, gold, reading, reading.stated, answer)
 
     def _answer_form(self, text: str, gold: AnswerForm | None, *, bare: bool) -> AnswerForm | None:
-        """The form of the stated answer. For a bare `4 + 5 = 9` it is that of the right side; None for running text."""
+        """The form of the stated answer. For `4 + 5 = 9` it is that of the right side; None for running text."""
         answer = self._form_of(text)
         if isinstance(answer, Relation) and answer.sign == "=" and not isinstance(gold, Relation | Expression | None):
-            return self._form_of(text.rpartition("=")[2])
+            right = self._form_of(text.rpartition("=")[2])
+            return right if isinstance(answer.left, Number) or right is None else Partial(right)
         if bare and not isinstance(gold, Words) and (isinstance(answer, Words) or is_sentence(text)):
             return None
         return answer
 
-    def _contradicts(self, reading: Reading) -> bool:
-        """Whether a completion gives several answers that differ, and does not retract any of them."""
+    def _of_several(self, reference: str, gold: AnswerForm | None, reading: Reading) -> Verification | None:
+        """The verdict on a completion that gives several answers that differ, and does not retract any of them.
+
+        It is INCORRECT if the completion does not decide between them, or if none of them is the reference answer. It
+        is left open where one may be: the others may be intermediate results, or answers to other parts.
+        """
         texts = list(dict.fromkeys(reading.boxes))
         if len(texts) < 2:
-            return hedged(reading)
+            return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, reference) if hedged(reading) else None
         if reading.corrected or reading.stated == ", ".join(texts):
-            return False
-        first, *others = (self._form_of(text) for text in texts)
-        return any(a is None or first is None or compare(first, a) is Comparison.DIFFERENT for a in others)
+            return None
+        first, *others = forms = [self._form_of(text) for text in texts]
+        if not any(first and form and compare(first, form) is Comparison.DIFFERENT for form in others):
+            return None
+        shut = gold is not None and all(form and compare(gold, form) is Comparison.DIFFERENT for form in forms)
+        if shut or hedged(reading, in_boxes=False):
+            return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, reference)
+        return Verification(Verdict.UNPARSEABLE, Reason.CONTRADICTION, shown(reference), shown(texts[-1]))
 
 
 explain = MathVerifier().explain
@@ -105,15 +123,50 @@ def _explain_forms(
     unfinished = isinstance(gold, Number) and isinstance(answer, Expression) and is_unfinished(answer.text)
     if unfinished or (gold is not None and _is_open(gold, answer)):
         return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, shown(reference), shown(text))
-    return library.explain_reading(reference, reading if isinstance(answer, Words) else read(f"\\boxed{{{text}}}"))
+    own = reading if isinstance(answer, Words) else read(f"\\boxed{{{text}}}")
+    return _equal_or_open(library.explain_reading(reference, own))
+
+
+def _may_be_absent(gold: AnswerForm | None, reading: Reading, answer: AnswerForm | None) -> bool:
+    """Whether it proves an answer wrong that the text does not have the reference's number.
+
+    It does not where the answer may be that number in a form that was not computed or read, such as `10 + 7`, nor where
+    it is a choice letter.
+    """
+    if answer is None or choice_letter(answer):
+        return answer is None and (reading.bare or reading.stated is None)
+    if isinstance(answer, Expression):
+        return has_letters(answer)
+    return not isinstance(answer, Number | Partial)
+
+
+def _equal_or_open(found: Verification) -> Verification:
+    """math-verify's judgement, whose INCORRECT proves nothing: it also stands for "could not be compared"."""
+    if found.verdict is not Verdict.INCORRECT:
+        return found
+    return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, found.parsed_reference, found.parsed_answer)
+
+
+def _explain_guess(reference: str, gold: Number, answer: AnswerForm | None, text: str) -> Verification:
+    """Judges a text that states no answer by its last number. Where that differs, it proves nothing."""
+    if answer is not None and compare(gold, answer) is Comparison.EQUAL:
+        return Verification.compared(True, shown(reference), text)
+    return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, shown(reference), text)
 
 
 def _is_open(gold: AnswerForm, answer: AnswerForm) -> bool:
     """Whether math-verify cannot tell either: a form that it does not know, running text, or words within words."""
-    if not (gold.library_decides and answer.library_decides):
+    if not (gold.library_decides and answer.library_decides) or _are_unlike(gold, answer):
         return True
     prose = isinstance(gold, Words) and len(gold.text.split()) > MAX_LABEL
     return prose or (isinstance(answer, Words) and is_within(gold, answer))
+
+
+def _are_unlike(gold: AnswerForm, answer: AnswerForm) -> bool:
+    """Whether one is a point, an interval or a matrix, and the other a number, say: math-verify compares parts."""
+    kinds = {gold.kind, answer.kind}
+    structured = {Group.kind, Intervals.kind, Matrix.kind}
+    return len(kinds) == 2 and bool(kinds & structured) and kinds <= structured | {Number.kind, Expression.kind}
 
 
 @lru_cache(maxsize=4096)

@@ -6,7 +6,7 @@ import re
 
 from cooper_rl.verifiers.math.answer_set import SET_BUILDER
 from cooper_rl.verifiers.math.expression import Expression
-from cooper_rl.verifiers.math.form import AnswerForm, Read
+from cooper_rl.verifiers.math.form import AnswerForm, Partial, Read
 from cooper_rl.verifiers.math.intervals import Intervals
 from cooper_rl.verifiers.math.markup import bracketed_parts, split_top
 from cooper_rl.verifiers.math.phrases import CONDITION, NAME, SEPARATOR
@@ -23,7 +23,10 @@ class Assignment:
 
     @classmethod
     def parse(cls, text: str, read: Read) -> AnswerForm | None:
-        """The form of the value. An expression keeps the name on the left side."""
+        """The form of the value. An expression keeps the name on the left side.
+
+        The value is `Partial` where a condition or a further side is left out.
+        """
         found = _ASSIGNMENT.fullmatch(text)
         if found and found.group("sign") != "\\in" and len(split_top(text, SEPARATOR)) > 1:
             return None
@@ -31,12 +34,13 @@ class Assignment:
         if not named:
             return None
         value = CONDITION.sub("", named.group("value"))
-        form = read(re.split(r"\\approx|(?<![<>!:])=", value)[0])
+        first, *others = re.split(r"\\approx|(?<![<>!:])=", value)
+        form = read(first)
         if isinstance(form, Expression) and found and not form.name:
             arguments = found.group("arguments")
             names = tuple(a.strip() for a in arguments.strip("()").split(",")) if arguments else ()
-            return Expression(form.text, found.group("name"), names)
-        return form
+            form = Expression(form.text, found.group("name"), names)
+        return Partial(form) if form and (others or value != named.group("value")) else form
 
 
 class SetBuilder:

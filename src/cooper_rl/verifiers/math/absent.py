@@ -1,0 +1,66 @@
+"""Proves that a text does not state a number: none of the numbers that occur in it may mean that one.
+
+This decides texts whose answer cannot be found or compared, such as one that was cut off.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+
+from cooper_rl.verifiers.math.form import AnswerForm, Comparison
+from cooper_rl.verifiers.math.group import Group
+from cooper_rl.verifiers.math.markup import strip_markup
+from cooper_rl.verifiers.math.number import Number, number
+from cooper_rl.verifiers.math.numerals import NUMBER_WORDS, in_words
+
+MAX_NUMBERS = 1000  # of a text; with more, nothing is proved
+MAX_POWER = 40
+_FIGURE = re.compile(
+    r"[-+]?[$€£]?\d[\d,]*(?:\.\d+)?(?:/\d+)?%?|-? ?\\[dtc]?frac ?\{? ?\d+ ?\}? ?\{? ?\d+ ?\}?"
+    r"|\d*\.\d*\\(?:overline|bar) ?\{? ?\d+ ?\}?"
+)
+_PARTS = re.compile(r"[-+/%,]")
+_GROUPED = re.compile(r"(?<!\d)\d{1,3}(?: \d{3})+(?!\d)")
+_POWER = re.compile(r"(\d{1,6}) ?(?:\^|\*\*) ?\{? ?(\d{1,2})|\\sqrt ?\{? ?(\d+)|(\d{1,2}) ?!")
+_IN_WORDS = re.compile(rf"\b(?:(?:{'|'.join(NUMBER_WORDS)}|and)\b[\s-]?)+", re.IGNORECASE)
+_SAID = {
+    re.compile(rf"\b(?:{words})", re.IGNORECASE): Fraction(value)
+    for words, value in {
+        "half|halv": "1/2",
+        "third": "1/3",
+        "quarter": "1/4",
+        "once|single|sole|only": "1",
+        "twice|doubl|both|couple|pair": "2",
+        "thrice|tripl": "3",
+        "no|none|nothing|never|zero": "0",
+    }.items()
+}
+
+
+def is_absent(gold: AnswerForm | None, text: str) -> bool:
+    """Whether a text surely does not state this answer, a number or several: one of them is not among its numbers."""
+    if isinstance(gold, Group):
+        return any(is_absent(item, text) for item in gold.items)
+    if not isinstance(gold, Number):
+        return False
+    numbers = {each for each in _numbers(text) if each is not None}
+    return len(numbers) <= MAX_NUMBERS and all(gold.compare(each) is Comparison.DIFFERENT for each in numbers)
+
+
+def _numbers(text: str) -> Iterator[Number | None]:
+    """All numbers that are written in a text, in digits or in words, and the values of powers, roots and factorials."""
+    figures = {found.group().rstrip(",") for found in _FIGURE.finditer(text)}
+    figures |= {found.group().replace(" ", "") for found in _GROUPED.finditer(text)}
+    figures |= {part for figure in figures if "\\" not in figure for part in _PARTS.split(figure) if part}
+    yield from (number(strip_markup(figure)) for figure in figures)
+    for words in {found.group().strip(" -\n") for found in _IN_WORDS.finditer(text)}:
+        yield from (Number(said[0]) for each in (words, *re.split(r"[\s-]+", words)) if (said := in_words(each)))
+    yield from (Number(value) for said, value in _SAID.items() if said.search(text))
+    for base, exponent, root, factorial in _POWER.findall(text):
+        if base:
+            yield Number(Fraction(int(base) ** min(int(exponent), MAX_POWER)))
+        else:
+            yield Number(Fraction(math.isqrt(int(root)) if root else math.factorial(int(factorial))))
