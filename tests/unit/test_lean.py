@@ -57,6 +57,26 @@ def test_log_probabilities_entropies_and_gradients_are_trls(kind, monkeypatch):
     assert (gradients[0] - gradients[1]).norm() < 1e-5 * gradients[1].norm()
 
 
+def test_equal_completions_are_computed_once_and_have_a_gradient_each():
+    model = model_of("llama").train()
+    add_fused_lm_head(model, temperature=0.8, outputs=("log_probs", "entropy"))
+    ids, mask = batch(40)
+    ids, mask = ids.repeat_interleave(2, dim=0), mask.repeat_interleave(2, dim=0)
+    computed, gradients = [], []
+    model.base_model.register_forward_pre_hook(
+        lambda _, __, kwargs: computed.append(kwargs["input_ids"]), with_kwargs=True
+    )
+    weights = torch.arange(1.0, 17.0)[:, None].expand(16, 8)
+    for rows, factors in ((slice(None), weights), (slice(0, None, 2), weights[::2] + weights[1::2])):
+        computed.clear()
+        model.zero_grad()
+        logps, _ = lean.completion_logps(model, ids[rows], mask[rows], 8)
+        (logps * factors).sum().backward()
+        gradients.append(torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]))
+        assert sum(map(len, computed)) == 3 + 7  # prompts, and the completions that are not empty
+    assert (gradients[0] - gradients[1]).norm() < 1e-5 * gradients[1].norm() and gradients[1].norm() > 0.1
+
+
 def test_windows_states_and_dropout_are_left_to_trl():
     assert not any(lean.continues_prompts(model_of(kind)) for kind in OTHERS)
     model = model_of("gpt2")  # its dropouts are 0.1

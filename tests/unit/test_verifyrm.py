@@ -94,6 +94,15 @@ def test_records_and_their_columns_are_scored_alike(nano_reward_model, triples):
         nano_reward_model.score(["a", "b"], ["1"], ["1", "2"])
 
 
+def test_equal_records_are_scored_once(nano_reward_model, monkeypatch):
+    records = [Triple("What is 3 + 4?", "7", f"It is {number}.") for number in (7, 9, 7, 7, 9)]
+    encoded, encode = [], VerifyRM.encode
+    monkeypatch.setattr(VerifyRM, "encode", lambda self, some: encoded.append(list(some)) or encode(self, some))
+    scores = nano_reward_model.score_records(records)
+    assert encoded == [records[:2]]
+    assert torch.equal(scores[[0, 2, 3]], scores[[0, 0, 0]]) and scores[1] == scores[4] < scores[0]
+
+
 def test_no_triples_no_scores(nano_reward_model):
     """A rank whose share is empty takes part all the same."""
     assert nano_reward_model.score([], [], []).shape == (0,)

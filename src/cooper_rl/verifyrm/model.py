@@ -130,8 +130,8 @@ class VerifyRM:
     def logits_of(self, records: Sequence[Scorable], *, batch_tokens: int | None = None) -> Tensor:
         """Logits with their gradient, shape (B,), float32 on the CPU.
 
-        The prefix that completions of one question share is computed once. If the model is sharded, every rank must
-        call this at the same time.
+        Equal records are computed once, and so is the prefix that completions of one question share. If the model is
+        sharded, every rank must call this at the same time.
 
         Args:
             batch_tokens: padded tokens of a forward pass. The default is 768 on a CPU, where small passes pad less and
@@ -140,10 +140,13 @@ class VerifyRM:
         device = next(self.model.parameters()).device.type
         if batch_tokens is None:
             batch_tokens = 768 if device == "cpu" else 16384
-        ids_B_T = self.encode(records)
+        texts = [Triple(r.question, r.reference_answer, r.completion) for r in records]
+        place = {text: index for index, text in enumerate(dict.fromkeys(texts))}
+        ids_D_T = self.encode(list(place))
         with torch.autocast(device, dtype=self.autocast, enabled=self.autocast is not None):
             score_ids = sharding.score_ids if sharding.is_sharded(self.model) else scoring.score_ids
-            return score_ids(self.model, ids_B_T, batch_tokens=batch_tokens)
+            logits_D = score_ids(self.model, ids_D_T, batch_tokens=batch_tokens)
+        return logits_D.index_select(0, torch.tensor([place[text] for text in texts], dtype=torch.long))
 
     def logits(
         self,

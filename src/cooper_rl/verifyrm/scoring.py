@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from transformers import DynamicCache
 
 from cooper_rl.packing import packed
+from cooper_rl.verifyrm.last_token import only_last
 
 WORTH_SHARING = 64  # tokens that a shared prefix must save
 
@@ -86,7 +87,8 @@ def plain_logits(model: nn.Module, ids_B_T: Sequence[Sequence[int]]) -> Tensor:
     """Logits of token ids by one padded forward pass, shape (B,), float32."""
     ids, mask = pad(ids_B_T, model.config.pad_token_id)
     device = next(model.parameters()).device
-    return model(input_ids=ids.to(device), attention_mask=mask.to(device)).logits[:, 0].float()
+    with only_last(model, mask.sum(1).to(device) - 1):
+        return model(input_ids=ids.to(device), attention_mask=mask.to(device)).logits[:, 0].float()
 
 
 def _prefixes(model: nn.Module, ids_P_T: Sequence[Sequence[int]]) -> tuple[DynamicCache, Tensor]:
@@ -117,12 +119,13 @@ def _continued(
     cache = spread(prefixes, place_B.to(device), width, model.config)
     ids, mask = pad(own_B_T, model.config.pad_token_id)
     starts = mask_P_T[place_B].sum(1)
-    hidden = model.base_model(
-        input_ids=ids.to(device),
-        attention_mask=torch.cat([mask_P_T[place_B, :width], mask], dim=1).to(device),
-        position_ids=(starts[:, None] + torch.arange(ids.shape[1])[None]).to(device),
-        past_key_values=cache,
-        use_cache=True,
-    ).last_hidden_state
     last = torch.tensor([len(ids_T) - 1 for ids_T in own_B_T], device=device)
+    with only_last(model, last):
+        hidden = model.base_model(
+            input_ids=ids.to(device),
+            attention_mask=torch.cat([mask_P_T[place_B, :width], mask], dim=1).to(device),
+            position_ids=(starts[:, None] + torch.arange(ids.shape[1])[None]).to(device),
+            past_key_values=cache,
+            use_cache=True,
+        ).last_hidden_state
     return model.score(hidden[torch.arange(len(own_B_T), device=device), last])[:, 0].float()

@@ -139,10 +139,7 @@ class RewardModelUpdater:
         triples += [(p.question, p.reference_answer, p.negative) for p in pairs]
         triples += [(t.question, t.reference_answer, t.completion) for t in labelled]
         self.reward_model.model.eval()
-        # a positive that several pairs share is scored once
-        place = {triple: index for index, triple in enumerate(dict.fromkeys(triples))}
-        distinct_logits = self.reward_model.logits(*([triple[field] for triple in place] for field in range(3)))
-        logits = distinct_logits.index_select(0, torch.tensor([place[t] for t in triples], dtype=torch.long))
+        logits = self.reward_model.logits(*([triple[field] for triple in triples] for field in range(3)))
         positive_N, negative_N, labelled_B = logits.split([len(pairs), len(pairs), len(labelled)])
         loss = logits.sum() * 0.0
         metrics: dict[str, float] = {}

@@ -135,9 +135,11 @@ def completion_logps(
     """Log-probabilities of the last `logits_to_keep` tokens of each row (B, K), 0 where there is none, and entropies.
 
     The model must have TRL's fused head, which knows the temperature. Of a prompt all but the last token is computed
-    once; from this last token on, each completion is a row of its own.
+    once; from this last token on, each distinct completion is a row of its own.
     """
     config = getattr(model, "config", None)
+    place_of_row_B, distinct_D = distinct_rows(torch.cat([input_ids, attention_mask], dim=1))
+    input_ids, attention_mask = input_ids[distinct_D], attention_mask[distinct_D]
     split = input_ids.shape[1] - logits_to_keep - 1  # the last token of the prompt predicts the first completion token
     place_B, first_P = distinct_rows(torch.cat([input_ids[:, : split + 1], attention_mask[:, : split + 1]], dim=1))
     prefixes = DynamicCache(config=config)
@@ -170,6 +172,7 @@ def completion_logps(
             entropies.append(pad(outputs.entropy, (0, logits_to_keep - length)))
     back = torch.full((len(input_ids),), len(order), device=input_ids.device)  # the row of zeros behind the others
     back[order] = torch.arange(len(order), device=input_ids.device)
+    back = back[place_of_row_B]
     return _in_order(logps, back), _in_order(entropies, back) if entropies else None
 
 

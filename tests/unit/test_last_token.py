@@ -1,0 +1,74 @@
+"""A score without the last layer's work on other tokens is the same score, with the same gradient."""
+
+import pytest
+import torch
+from transformers import AutoConfig, AutoModelForSequenceClassification
+
+from cooper_rl.verifyrm.last_token import KNOWN, only_last
+from cooper_rl.verifyrm.scoring import pad, score_ids
+
+SIZES = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 3, "num_attention_heads": 2}
+GENERATOR = torch.Generator().manual_seed(0)
+SHARED = torch.randint(1, 40, (30,), generator=GENERATOR).tolist()
+OWN = [torch.randint(1, 40, (length,), generator=GENERATOR).tolist() for length in (1, 5, 9, 12, 3, 7)]
+IDS = [*OWN, *(SHARED + own for own in OWN)]
+
+
+def model_of(kind):
+    torch.manual_seed(3)
+    config = AutoConfig.for_model(
+        kind, vocab_size=40, num_key_value_heads=1, head_dim=8, num_labels=1, pad_token_id=0, **SIZES
+    )
+    model = AutoModelForSequenceClassification.from_config(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                parameter.mul_(10)  # small random weights make all sequences alike
+    return model
+
+
+def tokens_of(model, seen):
+    """Makes the model note how many tokens the last layer's MLP transforms."""
+    model.base_model.layers[-1].mlp.register_forward_hook(
+        lambda _, inputs, __: seen.append(inputs[0].shape[:2].numel())
+    )
+
+
+@pytest.mark.numeric
+@pytest.mark.parametrize("kind", sorted(KNOWN))
+def test_scores_and_gradients_are_those_of_the_whole_layer(kind):
+    model, seen, outcomes = model_of(kind), [], []
+    tokens_of(model, seen)
+    ids, mask = pad(IDS, 0)
+    for whole in (True, False):
+        seen.clear()
+        model.zero_grad()
+        logits = model(ids, attention_mask=mask).logits[:, 0] if whole else score_ids(model, IDS, batch_tokens=100)
+        (logits * torch.linspace(-1, 1, len(IDS))).sum().backward()
+        gradient = torch.cat([p.grad.flatten() for p in model.parameters()])
+        outcomes.append((logits.detach(), gradient))
+    assert sum(seen) == 30 + len(IDS)  # the shared prefix, which is continued, and a token of each row
+    assert outcomes[0][0].std() > 0.1 and outcomes[0][1].norm() > 0.1
+    torch.testing.assert_close(outcomes[1][0], outcomes[0][0], atol=1e-5, rtol=1e-5)
+    assert (outcomes[1][1] - outcomes[0][1]).norm() < 1e-5 * outcomes[0][1].norm()
+
+
+def test_training_mode_and_other_kinds_compute_every_token():
+    last = torch.tensor([2, 4])
+    ids = torch.randint(1, 40, (2, 5), generator=GENERATOR)
+    for model in (model_of("llama").train(), model_of("gemma")):
+        seen = []
+        tokens_of(model, seen)
+        with only_last(model, last):
+            model(ids)
+        assert seen == [10]
+
+
+def test_afterwards_the_model_is_whole_again():
+    model = model_of("llama")
+    ids = torch.randint(1, 40, (2, 5), generator=GENERATOR)
+    before = model(ids).logits
+    with pytest.raises(RuntimeError, match="stop"), only_last(model, torch.tensor([0, 0])):
+        assert not torch.equal(model(ids).logits, before)  # the first token's, where the head reads the last one's
+        raise RuntimeError("stop")
+    assert torch.equal(model(ids).logits, before)
