@@ -37,8 +37,8 @@ class Reason(StrEnum):
 class Verification:
     """A verdict with its reason and both parsed answers, as `cooper verify --explain` prints it.
 
-    A worker process fills in two fields for every verifier. `several_answers` says whether the completion offers several
-    answers that differ. `answer` is the one that it states, in one writing: answers that differ in markup, case and
+    A worker process fills in two fields for every verifier. `several_answers` says whether the completion offers
+    several that differ. `answer` is the one that it states, in one writing: answers that differ in markup, case and
     spaces only, or in the writing of one number, have the same text. Both are empty where the verdict is TIMEOUT or
     ERROR.
     """
@@ -149,6 +149,8 @@ class Rollout:
     worked_solution: str = ""
     several_answers: bool = False
     answer: str | None = None  # the answer that it states, in one writing
+    right_estimate: float = 0.0  # estimated probability that it is right although the rule calls it INCORRECT
+    held_back: str = ""  # the witnesses by whom it is not taught as wrong: score, agreement, score+agreement, together
 
     @classmethod
     def of(cls, sample: Sample, verification: Verification, score: float, reward: float) -> Rollout:
@@ -172,6 +174,11 @@ class Rollout:
     def verification(self) -> Verification:
         """The verdict with its reason."""
         return Verification(self.verdict, self.reason, several_answers=self.several_answers, answer=self.answer)
+
+    @property
+    def teachable_as_wrong(self) -> bool:
+        """Whether stage 2 may teach it as wrong: it is surely wrong by the rule, and is not held back by doubt."""
+        return self.verification.surely_wrong and not self.held_back
 
 
 @dataclass(frozen=True, slots=True)

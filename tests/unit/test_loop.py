@@ -171,7 +171,7 @@ def test_what_a_monitor_asks_for(tmp_path, verifier):
         rewards.append(batch.rewards[0])
         reports.append(cooper.learn(batch))
     assert [report.stop for report in reports] == [False, False, True] and rewards == [0.9, 0.9, 1.0]
-    assert [monitor.name for monitor in cooper.monitors] == ["audit", "alarm", "stopper"]
+    assert [monitor.name for monitor in cooper.monitors] == ["doubt", "audit", "alarm", "stopper"]
 
 
 def test_too_many_steps_without_a_finite_gradient_end_the_run(tmp_path, verifier):
