@@ -20,8 +20,8 @@ REASONS = {Verdict.CORRECT: Reason.MATCH, Verdict.INCORRECT: Reason.MISMATCH}
 def settled(ranks: Iterable[Sequence[Rollout]], size: int, reward: Reward) -> list[Rollout]:
     """The rollouts of all ranks with their groups numbered, each open one settled where its group can.
 
-    An open rollout has an answer in a form that the rules cannot read. It gets the verdict of the judged rollouts of its
-    group that state the same answer, and the reward that goes with it. Where these do not agree it stays open.
+    An open rollout has an answer in a form that the rules cannot read. It gets the verdict of the judged rollouts of
+    its group that state the same answer, and the reward that goes with it. Where these do not agree it stays open.
 
     Args:
         size: rollouts of a group; those of one prompt follow one another.
