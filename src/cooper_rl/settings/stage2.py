@@ -149,7 +149,7 @@ class AlarmSettings:
     rule_misses_per_hit: float | None = setting(
         None,
         "The rule is taken to call this many right completions INCORRECT for each one that it calls CORRECT; null "
-        "takes the verifier's known rate (docs/algorithm.md).",
+        "takes the verifier's known rate.",
         least=0,
     )
     alarm_action: Literal["log", "stop", "hybrid"] = setting(
