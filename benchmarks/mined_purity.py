@@ -21,13 +21,14 @@ from dataclasses import fields, replace
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import yaml
 
 from cooper_rl.domains.problems import load_problems, truth_of
 from cooper_rl.method.agreement import shares
-from cooper_rl.method.doubt import Doubt, logits
+from cooper_rl.method.doubt import Doubt, estimate, logits
 from cooper_rl.method.negatives.mined import mined
-from cooper_rl.records import THRESHOLD, Reason, Rollout, Verdict
+from cooper_rl.records import THRESHOLD, Batch, Reason, Report, Rollout, Verdict
 from cooper_rl.verifiers.kinds import misses_per_hit
 
 WITNESSES = {"none": (False, False), "score": (True, False), "agreement": (False, True), "both": (True, True)}
@@ -53,7 +54,7 @@ def weighed(run: Path, misses: float | None) -> Iterator[list[Weighed]]:
     problems = {p.question: p for p in load_problems(name, size=config.get("dataset_size"), **given)}
     for step, path in enumerate(sorted((run / "rollouts").glob("step_*.jsonl")), 1):
         rollouts = [rollout_of(json.loads(line)) for line in path.open()]
-        doubt.weigh(rollouts, step)
+        doubt.after(Report(step, Batch(step, tuple(rollouts), ())), whole=False)
         yield [
             (rollout, bool(truth(problems[rollout.question], rollout.completion)), estimates(doubt, rollout, *place))
             for rollout, *place in zip(rollouts, logits(rollouts), shares(rollouts), strict=True)
@@ -62,11 +63,11 @@ def weighed(run: Path, misses: float | None) -> Iterator[list[Weighed]]:
 
 def estimates(doubt: Doubt, rollout: Rollout, logit: float, share: float) -> dict[str, float]:
     """P(right) by each choice of witnesses; 0 where the rollout is not doubtful."""
-    doubtful = rollout.verification.doubtful
+    if not rollout.verification.doubtful:
+        return dict.fromkeys(WITNESSES, 0.0)
+    seen_N4, rate = np.array(doubt.seen), doubt.misses_per_hit
     return {
-        name: doubt.estimate(logit if score else None, share if agreement else None)
-        if doubtful and name != "none"
-        else 0.0
+        name: estimate(seen_N4, rate, logit if score else None, share if agreement else None) if name != "none" else 0.0
         for name, (score, agreement) in WITNESSES.items()
     }
 

@@ -11,7 +11,7 @@ from cooper_rl.method.contract import example_batch
 from cooper_rl.method.doubt import NEIGHBOURS, WINDOW_STEPS, Doubt, logits, metrics_of
 from cooper_rl.method.negatives.mined import mined
 from cooper_rl.method.reward import HybridReward, RuleReward
-from cooper_rl.records import Reason, Report, Rollout, Verdict
+from cooper_rl.records import Batch, Reason, Report, Rollout, Verdict
 from cooper_rl.verifiers.kinds import misses_per_hit
 
 RIGHT = (Verdict.CORRECT, Reason.MATCH)
@@ -110,22 +110,27 @@ def test_the_agreement_of_the_group_is_a_second_witness():
     }
 
 
+def learned(doubt, rollouts, step):
+    doubt.after(Report(step, Batch(step, tuple(rollouts), ())), whole=False)
+
+
 def test_only_the_last_steps_count():
     doubt = Doubt(0.03, 0.05)
-    doubt.weigh(apart(RIGHT, 0.9, 60), 1)
     one = [rollout(WRONG, 0.9, "5")]
-    assert doubt.weigh(one, WINDOW_STEPS)[0].right_estimate == pytest.approx(1.0)
-    assert doubt.weigh(one, WINDOW_STEPS)[0].right_estimate == pytest.approx(1.0)  # a step counts once
+    learned(doubt, apart(RIGHT, 0.9, 20), 1)
+    assert doubt.weigh(one, WINDOW_STEPS) == doubt.weigh(one, WINDOW_STEPS)
+    learned(doubt, one, WINDOW_STEPS)
+    assert doubt.weigh(one, WINDOW_STEPS)[0].right_estimate == 0.6  # a step counts once
     assert doubt.weigh(one, WINDOW_STEPS + 1)[0].right_estimate == 0.0
 
 
 def test_resumed_it_holds_back_what_it_would_have():
     straight, resumed = Doubt(0.03, 0.05), Doubt(0.03, 0.05)
-    first = apart(RIGHT, 0.87, 60) + apart(WRONG, 0.6, 7)
-    straight.weigh(first, 1)
+    learned(straight, apart(RIGHT, 0.87, 60) + apart(WRONG, 0.6, 7), 1)
     resumed.load_state(json.loads(json.dumps(straight.state())))
     later = apart(WRONG, 0.9, 20)
     assert resumed.weigh(later, 2) == straight.weigh(later, 2) and resumed.seen == straight.seen
+    assert {r.right_estimate for r in straight.weigh(later, 2)} == {0.09}
 
 
 def test_rounding_of_a_score_does_not_show():

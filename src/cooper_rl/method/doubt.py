@@ -28,15 +28,19 @@ from cooper_rl.method.monitor import Monitor
 from cooper_rl.records import Report, Rollout, Verdict
 
 WINDOW_STEPS = 20  # the rollouts of this many last steps are compared
-NEIGHBOURS = 20  # doubtful rollouts that are compared with each one, the nearest by score
+NEIGHBOURS = 20  # doubtful rollouts that are compared with each one, the nearest by score, and at least
+MIN_DISTANCE = 0.5  # all that are as near in logits as this
 EDGE = 1e-6  # scores are moved this far from 0 and 1, where the logit is infinite
 DECIMALS = 1  # logits are compared in tenths, so that rounding errors, which differ between ranks, do not show
 
 
-class Doubt(Monitor):
-    """Estimates of one run, from its last `WINDOW_STEPS` steps. Every rank holds the same ones.
+Row = tuple[int, bool, float, float]  # of a judged rollout: step, whether it is CORRECT, the score's logit, the share
 
-    `Cooper.score` lets it weigh the rollouts of a batch; after the update it adds its metrics to the report.
+
+class Doubt(Monitor):
+    """Estimates of one run, from its last `WINDOW_STEPS` steps. Every rank makes the same ones.
+
+    `Cooper.score` lets it weigh the rollouts of a batch. Once the batch has been learned from, it remembers them.
 
     Args:
         misses_per_hit: how many right completions the rule calls INCORRECT for each one that it calls CORRECT.
@@ -47,41 +51,36 @@ class Doubt(Monitor):
 
     def __init__(self, misses_per_hit: float, max_right: float) -> None:
         self.misses_per_hit, self.max_right = misses_per_hit, max_right
-        self.seen: list[tuple[int, bool, float, float]] = []  # (step, whether CORRECT, score's logit, share)
+        self.seen: list[Row] = []
 
     def weigh(self, rollouts: Sequence[Rollout], step: int) -> list[Rollout]:
         """The rollouts of a step, with `right_estimate` and `held_back` filled in where they are doubtful."""
-        places = list(zip(logits(rollouts), shares(rollouts), strict=True))
-        self.seen = [row for row in self.seen if step - WINDOW_STEPS < row[0] < step]
-        for rollout, (logit, share) in zip(rollouts, places, strict=True):
-            if rollout.verdict is Verdict.CORRECT or rollout.verification.doubtful:
-                self.seen.append((step, rollout.verdict is Verdict.CORRECT, logit, share))
+        seen_N4 = np.array(self.window(rollouts, step), dtype=np.float64).reshape(-1, 4)
+        places = zip(rollouts, logits(rollouts), shares(rollouts), strict=True)
         return [
-            self._weighed(rollout, *place) if rollout.verification.doubtful else rollout
-            for rollout, place in zip(rollouts, places, strict=True)
+            self._weighed(rollout, logit, share, seen_N4) if rollout.verification.doubtful else rollout
+            for rollout, logit, share in places
         ]
 
-    def _weighed(self, rollout: Rollout, logit: float, share: float) -> Rollout:
-        estimate = self.estimate(logit, share)
-        alone = {"score": self.estimate(logit, None), "agreement": self.estimate(None, share)}
-        witnesses = [name for name, of_one in alone.items() if of_one > self.max_right]
-        held_back = ("+".join(witnesses) or "together") if estimate > self.max_right else ""
-        return replace(rollout, right_estimate=estimate, held_back=held_back)
+    def _weighed(self, rollout: Rollout, logit: float, share: float, seen_N4: np.ndarray) -> Rollout:
+        places = {"together": (logit, share), "score": (logit, None), "agreement": (None, share)}
+        found = {name: estimate(seen_N4, self.misses_per_hit, *place) for name, place in places.items()}
+        alone = "+".join(name for name in ("score", "agreement") if found[name] > self.max_right)
+        held_back = (alone or "together") if found["together"] > self.max_right else ""
+        return replace(rollout, right_estimate=found["together"], held_back=held_back)
 
-    def estimate(self, logit: float | None, share: float | None) -> float:
-        """P(right) of a doubtful rollout at this place. With None the witness is not asked."""
-        _, correct_N, logit_N, share_N = np.array(self.seen, dtype=np.float64).reshape(-1, 4).T
-        alike_N = share_N >= (0.0 if share is None else share)
-        correct_N = correct_N == 1
-        if logit is not None:
-            distance_N = np.abs(logit_N - logit)
-            others = np.sort(distance_N[alike_N & ~correct_N])[:NEIGHBOURS]
-            alike_N &= distance_N <= others.max(initial=0.0)
-        hits, doubtful = int((alike_N & correct_N).sum()), int((alike_N & ~correct_N).sum())
-        return min(1.0, self.misses_per_hit * hits / max(1, doubtful))
+    def window(self, rollouts: Sequence[Rollout], step: int) -> list[Row]:
+        """What is compared at a step: the judged rollouts of the steps before it, and these of its own."""
+        rows = [
+            (step, rollout.verdict is Verdict.CORRECT, logit, share)
+            for rollout, logit, share in zip(rollouts, logits(rollouts), shares(rollouts), strict=True)
+            if rollout.verdict is Verdict.CORRECT or rollout.verification.doubtful
+        ]
+        return [row for row in self.seen if step - WINDOW_STEPS < row[0] < step] + rows
 
     def after(self, report: Report, *, whole: bool) -> Report:
         assert report.batch
+        self.seen = self.window(report.batch.rollouts, report.batch.step)
         return report.having(metrics_of(report.batch.rollouts))
 
     def state(self) -> dict[str, Any]:
@@ -89,6 +88,23 @@ class Doubt(Monitor):
 
     def load_state(self, state: dict[str, Any]) -> None:
         self.seen = [(int(step), bool(correct), logit, share) for step, correct, logit, share in state["seen"]]
+
+
+def estimate(seen_N4: np.ndarray, misses_per_hit: float, logit: float | None, share: float | None) -> float:
+    """P(right) of a doubtful rollout at this place. With None the witness is not asked.
+
+    Args:
+        seen_N4: the rollouts that it is compared with, as rows of `Doubt.window`.
+    """
+    _, correct_N, logit_N, share_N = seen_N4.T
+    correct_N = correct_N == 1
+    alike_N = share_N >= (0.0 if share is None else share)
+    if logit is not None:
+        distance_N = np.abs(logit_N - logit)
+        nearest = np.sort(distance_N[alike_N & ~correct_N])[:NEIGHBOURS]
+        alike_N &= distance_N <= nearest.max(initial=MIN_DISTANCE)
+    hits, doubtful = int((alike_N & correct_N).sum()), int((alike_N & ~correct_N).sum())
+    return min(1.0, misses_per_hit * hits / max(1, doubtful))
 
 
 def logits(rollouts: Sequence[Rollout]) -> list[float]:
