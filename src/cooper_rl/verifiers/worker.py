@@ -15,6 +15,7 @@ import signal
 import struct
 import sys
 from dataclasses import fields, replace
+from functools import lru_cache
 from typing import Any, BinaryIO
 
 from cooper_rl.records import Reason, Verdict, Verification
@@ -24,6 +25,7 @@ from cooper_rl.verifiers.math.number import number
 from cooper_rl.verifiers.math.stated import has_answer, hedged, read
 
 HEADER = struct.Struct("<I")
+FIELDS = [field.name for field in fields(Verification)]  # of an answer, in this order
 
 
 def send(stream: BinaryIO, message: Any) -> None:
@@ -61,6 +63,7 @@ def judge(explain: Explain, reference: str, completion: str) -> Verification:
         return Verification(Verdict.ERROR, Reason.CRASH, parsed_answer=type(error).__name__)
 
 
+@lru_cache(maxsize=4096)
 def one_writing(answer: str) -> str | None:
     """The answer as a text that is the same for answers that differ in markup, case and spaces, or are one number."""
     text = strip_markup(answer)
@@ -92,7 +95,7 @@ def main() -> None:
     while (items := receive(requests)) is not None:
         for reference, completion in items:
             found = judge(explain, reference, completion)
-            send(answers, [getattr(found, field.name) for field in fields(found)])
+            send(answers, [getattr(found, name) for name in FIELDS])
 
 
 if __name__ == "__main__":
