@@ -37,8 +37,10 @@ class Reason(StrEnum):
 class Verification:
     """A verdict with its reason and both parsed answers, as `cooper verify --explain` prints it.
 
-    `several_answers` says whether the completion offers several answers that differ. A worker process fills it in for
-    every verifier. It is False where the verdict is TIMEOUT or ERROR.
+    A worker process fills in two fields for every verifier. `several_answers` says whether the completion offers
+    several that differ. `answer` is the one that it states, in one writing: answers that differ in markup, case and
+    spaces only, or in the writing of one number, have the same text. Both are empty where the verdict is TIMEOUT or
+    ERROR.
     """
 
     verdict: Verdict
@@ -46,6 +48,7 @@ class Verification:
     parsed_reference: str | None = None
     parsed_answer: str | None = None
     several_answers: bool = False
+    answer: str | None = None
 
     @classmethod
     def compared(cls, same: bool, parsed_reference: str, parsed_answer: str) -> Verification:
@@ -55,12 +58,20 @@ class Verification:
 
     @property
     def surely_wrong(self) -> bool:
-        """Whether stage 2 may teach the completion as wrong: it is INCORRECT, or has nothing that could be an answer.
+        """Whether the completion counts as wrong: it is INCORRECT, or has nothing that could be an answer.
 
         An answer that the rules cannot read does not count as surely wrong, since it may be right.
         """
         no_answer = self.verdict is Verdict.UNPARSEABLE and self.reason is Reason.NO_ANSWER
         return no_answer or self.verdict is Verdict.INCORRECT
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether it counts as wrong only because its one answer was found to differ, where the rule may err.
+
+        No answer at all is wrong whatever the rule can read, and so are several answers that differ.
+        """
+        return self.verdict is Verdict.INCORRECT and self.reason is Reason.MISMATCH and not self.several_answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +148,9 @@ class Rollout:
     problem_id: str = ""
     worked_solution: str = ""
     several_answers: bool = False
+    answer: str | None = None  # the answer that it states, in one writing
+    right_estimate: float = 0.0  # estimated probability that it is right although the rule calls it INCORRECT
+    held_back: str = ""  # the witnesses by whom it is not taught as wrong: score, agreement, score+agreement, together
 
     @classmethod
     def of(cls, sample: Sample, verification: Verification, score: float, reward: float) -> Rollout:
@@ -153,12 +167,18 @@ class Rollout:
             problem_id=sample.problem_id,
             worked_solution=sample.worked_solution,
             several_answers=verification.several_answers,
+            answer=verification.answer,
         )
 
     @property
     def verification(self) -> Verification:
         """The verdict with its reason."""
-        return Verification(self.verdict, self.reason, several_answers=self.several_answers)
+        return Verification(self.verdict, self.reason, several_answers=self.several_answers, answer=self.answer)
+
+    @property
+    def teachable_as_wrong(self) -> bool:
+        """Whether stage 2 may teach it as wrong: it is surely wrong by the rule, and is not held back by doubt."""
+        return self.verification.surely_wrong and not self.held_back
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,9 @@ import json
 import math
 import pickle
 import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +14,8 @@ from cooper_rl.errors import CooperError
 from cooper_rl.method.build import make_cooper, source_names
 from cooper_rl.method.journal import Journal, read_metrics
 from cooper_rl.method.monitor import Monitor
-from cooper_rl.records import LabelledCompletion, Report, Sample
+from cooper_rl.method.world import Alone
+from cooper_rl.records import LabelledCompletion, Reason, Report, Sample, Verdict, Verification
 from cooper_rl.settings.method import MethodSettings
 from cooper_rl.verifiers import RuleVerifier
 
@@ -171,7 +175,7 @@ def test_what_a_monitor_asks_for(tmp_path, verifier):
         rewards.append(batch.rewards[0])
         reports.append(cooper.learn(batch))
     assert [report.stop for report in reports] == [False, False, True] and rewards == [0.9, 0.9, 1.0]
-    assert [monitor.name for monitor in cooper.monitors] == ["audit", "alarm", "stopper"]
+    assert [monitor.name for monitor in cooper.monitors] == ["doubt", "audit", "alarm", "stopper"]
 
 
 def test_too_many_steps_without_a_finite_gradient_end_the_run(tmp_path, verifier):
@@ -215,3 +219,95 @@ def test_a_reward_is_made_once_and_may_keep_a_state(tmp_path, verifier):
     made = cooper.reward
     cooper.learn(cooper.score(samples(1), 1))
     assert cooper.reward is made
+
+
+class Grudging:
+    """A verifier that calls what ends in "!" unreadable, and else compares the last words."""
+
+    kind = "own:explain"
+
+    def explain_many(self, references, completions):
+        return [self.explain(*pair) for pair in zip(references, completions, strict=True)]
+
+    def verify_many(self, references, completions):
+        return [found.verdict for found in self.explain_many(references, completions)]
+
+    def explain(self, reference, completion):
+        answer = completion.strip("!").split()[-1]
+        if completion.endswith("!"):
+            return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, answer=answer)
+        return replace(Verification.compared(answer == reference, reference, answer), answer=answer)
+
+
+class Thread:
+    """One of several ranks, each in a thread of its own."""
+
+    def __init__(self, rank, shared, barrier):
+        self.rank, self.size, self.shared, self.barrier = rank, len(shared), shared, barrier
+
+    def gather(self, items):
+        self.shared[self.rank] = list(items)
+        self.barrier.wait()
+        found = [item for share in self.shared for item in share]
+        self.barrier.wait()
+        return found
+
+
+def scored(folder, world, own):
+    settings = {"num_generations": 4, "negative_sources": {"mined": 1}, "arm": "hybrid+cotrain", "seed": 3}
+    cooper = make_cooper(
+        MethodSettings(output_dir=str(folder), rule_misses_per_hit=0.5, **settings), Grudging(), Counting(), world=world
+    )
+    return cooper.score(own, 1)
+
+
+def test_ranks_that_share_a_group_settle_and_weigh_it_as_one_rank_does(tmp_path):
+    """The second group's judged answers are on one rank, and its open ones on the other."""
+    texts = ["It is 1", "It is 1", "It is 2", "It is 3", "It is 1", "It is 7", "So 1!", "So 7!", *["It is 1"] * 4]
+    samples = [Sample(f"q{i // 4}", "1", text) for i, text in enumerate(texts)]
+    alone = scored(tmp_path, Alone(), samples)
+    assert [r.verdict.value[:5] for r in alone.rollouts[4:8]] == ["CORRE", "INCOR", "CORRE", "INCOR"]
+    assert alone.rewards[4:8] == (1.0, 0.9, 1.0, 0.9)
+    assert [r.right_estimate for r in alone.rollouts[2:4]] == [1.0, 1.0]  # 0.5 times 8 CORRECT, of 4 wrong ones
+    shared, barrier = [[], []], threading.Barrier(2)
+    with ThreadPoolExecutor(2) as pool:
+        worlds = [Thread(rank, shared, barrier) for rank in range(2)]
+        first, second = pool.map(scored, [tmp_path] * 2, worlds, [samples[:6], samples[6:]])
+    assert first.rollouts == second.rollouts == alone.rollouts
+    assert (*first.rewards, *second.rewards) == alone.rewards
+
+
+def test_what_is_held_back_is_remembered_over_a_resume(tmp_path, verifier):
+    """Step 2's wrong answers are weighed with step 1's right ones."""
+
+    def made():
+        return method(tmp_path, verifier, Counting(), rule_misses_per_hit=1.0, replay_per_step=4)
+
+    right = [Sample("q", "20", "The answer is 20.")] * 12
+    straight = made()
+    straight.learn(straight.score(right, 1), saving=True)
+    straight.save(tmp_path / "checkpoint-1")
+    resumed = made()
+    resumed.load(tmp_path / "checkpoint-1")
+    reports = [cooper.learn(cooper.score(samples(2), 2)) for cooper in (straight, resumed)]
+    assert reports[0].batch.rollouts == reports[1].batch.rollouts and reports[0].pairs == reports[1].pairs
+    assert reports[0].metrics["pairs/held_back"] == 6.0  # 15 CORRECT and 6 wrong ones score alike
+    assert {pair.negative for pair in reports[0].pairs} == {""}
+    assert reports[0].metrics["pairs/mined_right_estimate"] == 0.0
+    fresh = made()
+    assert fresh.learn(fresh.score(samples(2), 2)).metrics["pairs/held_back"] == 6.0  # 3 of 6
+
+
+def test_mined_max_right_of_one_is_cooper_as_it_was(tmp_path, verifier):
+    cooper = method(tmp_path, verifier, Counting(), rule_misses_per_hit=1.0, mined_max_right=1.0)
+    report = cooper.learn(cooper.score(samples(2), 2))
+    assert report.metrics["pairs/held_back"] == 0.0 and "" not in {pair.negative for pair in report.pairs}
+    assert report.metrics["pairs/mined_right_estimate"] == 0.5  # 3 CORRECT and 6 wrong ones score alike
+
+
+def test_a_verifiers_known_rate_of_misses_is_the_default(tmp_path, verifier):
+    def rates(**settings):
+        cooper = method(tmp_path, verifier, Counting(), **settings)
+        return cooper.doubt.misses_per_hit, cooper.monitors[1].misses_per_hit
+
+    assert rates() == (0.005, 0.005) and rates(rule_misses_per_hit=0.0) == (0.0, 0.0)

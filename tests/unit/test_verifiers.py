@@ -18,6 +18,7 @@ from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers import RuleVerifier, pool
 from cooper_rl.verifiers.stream import verify_stream
 from cooper_rl.verifiers.text import explain_gsm8k_flexible, explain_gsm8k_strict
+from cooper_rl.verifiers.worker import judge
 
 
 @pytest.fixture(scope="module")
@@ -298,8 +299,34 @@ def test_nothing_is_said_of_several_answers_where_there_is_no_verdict(hungry):
     assert [v.several_answers for v in found] == [True, False]
 
 
+def blunt(reference, completion):
+    """A verifier of few words: what is not the reference is INCORRECT."""
+    return Verification.compared(reference == completion, reference, completion)
+
+
+@pytest.mark.parametrize("text", ["", "So the answer is", r"\boxed{}"])
+def test_no_answer_is_found_whatever_the_verifiers_words(text):
+    found = judge(blunt, "7", text)
+    assert (found.verdict, found.reason, found.answer) == ("INCORRECT", "no_answer", None)
+    assert found.surely_wrong and not found.doubtful
+    word = judge(blunt, "uncle", "It is my aunt")
+    assert word.reason == "mismatch" and word.surely_wrong and word.doubtful
+
+
+def test_answers_are_compared_in_one_writing():
+    writings = [r"\boxed{\frac{1}{2}}", "The answer is 0.5.", r"#### $\dfrac12$", "so 1/2", "The answer is 50%."]
+    assert {judge(blunt, "7", text).answer for text in writings[:3]} == {"1/2"}
+    assert judge(blunt, "7", writings[4]).answer == "1/2"
+    assert judge(blunt, "x", r"\boxed{ (A) }").answer == judge(blunt, "x", "The answer is (a)").answer == "(a)"
+    assert judge(blunt, "x", "5 m").answer != judge(blunt, "x", "5").answer == "5"
+    several = judge(blunt, "7", r"\boxed{7}, no, \boxed{8}")
+    assert several.answer is None and several.several_answers and several.surely_wrong and not several.doubtful
+
+
 @pytest.mark.parametrize("verdict", Verdict)
 @pytest.mark.parametrize("reason", Reason)
 def test_what_is_surely_wrong(verdict, reason):
     no_answer = (verdict, reason) == ("UNPARSEABLE", "no_answer")
     assert Verification(verdict, reason).surely_wrong is (verdict == "INCORRECT" or no_answer)
+    assert Verification(verdict, reason).doubtful is (verdict == "INCORRECT" and reason == "mismatch")
+    assert not Verification(verdict, reason, several_answers=True).doubtful

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from cooper_rl.method.alarm import HackingAlarm
 from cooper_rl.method.audit import Audit
+from cooper_rl.method.doubt import Doubt
 from cooper_rl.method.guard import Guard
 from cooper_rl.method.journal import Journal
 from cooper_rl.method.labelled import Labelled
@@ -22,6 +23,7 @@ from cooper_rl.method.world import Alone, World
 from cooper_rl.parts import find
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.verifiers import RuleVerifier
+from cooper_rl.verifiers.kinds import misses_per_hit
 
 if TYPE_CHECKING:
     from cooper_rl.settings.method import MethodSettings
@@ -60,13 +62,18 @@ def make_cooper(
         name: assistant() if name == "assistant" and assistant else find_source(name)()
         for name in source_names(settings)
     }
+    given = settings.rule_misses_per_hit
+    misses = misses_per_hit(verifier.kind) if given is None else given
+    doubt = Doubt(misses, settings.mined_max_right)
+    monitors = make_monitors(settings, reward_model, anchors, world, misses)
     return Cooper(
         settings,
         verifier,
         reward_model,
         Pairs(settings, verifier, sources, world),
         Labelled(settings, rehearsal if settings.cotrain else (), world),
-        make_monitors(settings, reward_model, anchors, world),
+        doubt,
+        [doubt, *monitors] if settings.cotrain else monitors,
         world,
         journal,
     )
@@ -98,10 +105,14 @@ def check_parts(settings: MethodSettings, reward_model_type: str = "verifyrm") -
 
 
 def make_monitors(
-    settings: MethodSettings, reward_model: RewardModel | None, anchors: Sequence[LabelledCompletion], world: World
+    settings: MethodSettings,
+    reward_model: RewardModel | None,
+    anchors: Sequence[LabelledCompletion],
+    world: World,
+    misses: float,
 ) -> list[Monitor]:
     """The monitors in their order: the audit, the alarm, the user's own, and the guard, which decides what is kept."""
-    monitors: list[Monitor] = [Audit(settings.rule_misses_per_hit)]
+    monitors: list[Monitor] = [Audit(misses)]
     if reward_model is not None:
         monitors.append(HackingAlarm(settings.alarm_action))
     monitors += [find("cooper_rl.monitors", name, MONITORS)() for name in settings.monitors]

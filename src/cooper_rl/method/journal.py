@@ -73,8 +73,8 @@ def finite(value: Any) -> Any:
 
 
 def _row(rollout: Rollout) -> dict[str, Any]:
-    """A rollout as it is written, without the fields that only the method reads."""
-    return {key: value for key, value in asdict(rollout).items() if key not in ("worked_solution", "several_answers")}
+    """A rollout as it is written, without the worked solution, which is the data set's."""
+    return {key: value for key, value in asdict(rollout).items() if key != "worked_solution"}
 
 
 def read_metrics(output_dir: str | Path) -> list[dict[str, Any]]:

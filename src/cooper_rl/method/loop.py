@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cooper_rl.jsonl import write_atomically
+from cooper_rl.method.agreement import settled
+from cooper_rl.method.doubt import Doubt
 from cooper_rl.method.journal import Journal
 from cooper_rl.method.labelled import Labelled
 from cooper_rl.method.monitor import Monitor
@@ -37,7 +38,8 @@ class Cooper:
     Args:
         reward_model: None where the reward is the rule's alone and nothing is co-trained.
         pairs, labelled: make what the reward model is trained on.
-        monitors: they run after each update, in this order.
+        doubt: holds back what the rule calls wrong and is right too probably.
+        monitors: they run after each update, in this order; `doubt` is one of them.
     """
 
     def __init__(
@@ -47,12 +49,13 @@ class Cooper:
         reward_model: RewardModel | None,
         pairs: Pairs,
         labelled: Labelled,
+        doubt: Doubt,
         monitors: Sequence[Monitor],
         world: World,
         journal: Journal,
     ) -> None:
         self.settings, self.verifier, self.reward_model = settings, verifier, reward_model
-        self.pairs, self.labelled, self.monitors = pairs, labelled, monitors
+        self.pairs, self.labelled, self.doubt, self.monitors = pairs, labelled, doubt, monitors
         self.world, self.journal = world, journal
         self.skips, self.reward_name = Skips(settings.max_skipped_steps), ""
         self._choose_reward()
@@ -71,13 +74,15 @@ class Cooper:
         started = time.perf_counter()
         verified = self.verifier.explain_many([s.reference_answer for s in samples], [s.completion for s in samples])
         scores = self.reward_model.score(samples) if self.reward_model else [float("nan")] * len(samples)
-        rewards = tuple(self.reward.of(verdict, score) for verdict, score in zip(verified, scores, strict=True))
-        own = [Rollout.of(*parts) for parts in zip(samples, verified, scores, rewards, strict=True)]
+        own = [Rollout.of(s, v, z, self.reward.of(v, z)) for s, v, z in zip(samples, verified, scores, strict=True)]
         seconds = time.perf_counter() - started
-        size = self.settings.num_generations
-        rollouts = tuple(replace(r, group=i // size) for i, r in enumerate(self.world.gather(own)))
+        ranks = self.world.gather([own])
+        rollouts = settled(ranks, self.settings.num_generations, self.reward)
+        rollouts = self.doubt.weigh(rollouts, step) if self.settings.cotrain else rollouts
+        first = sum(map(len, ranks[: self.world.rank]))
+        rewards = tuple(rollout.reward for rollout in rollouts[first : first + len(own)])
         version = self.reward_model.version if self.reward_model else 0
-        batch = Batch(step, rollouts, rewards, version, seconds)
+        batch = Batch(step, tuple(rollouts), rewards, version, seconds)
         if self.settings.cotrain:
             self.pairs.prepare(batch)
         return batch
@@ -104,10 +109,7 @@ class Cooper:
         own = self.pairs.build(batch)
         paired = time.perf_counter()
         metrics = self.reward_model.update(own.pairs, self.labelled.draw(batch))
-        times = {
-            "time/pairs_seconds": paired - started,
-            "time/reward_model_seconds": time.perf_counter() - paired,
-        }
+        times = {"time/pairs_seconds": paired - started, "time/reward_model_seconds": time.perf_counter() - paired}
         result = PairResult.together(self.world.gather([own]))
         return report.having({**metrics, **result.metrics(), **self.pairs.end_step(), **times}, pairs=result.pairs)
 
@@ -120,8 +122,7 @@ class Cooper:
         return report
 
     def _choose_reward(self) -> None:
-        wanted = [monitor.reward for monitor in self.monitors if monitor.reward]
-        name = (wanted or [self.settings.reward])[0]
+        name = next((monitor.reward for monitor in self.monitors if monitor.reward), self.settings.reward)
         if name != self.reward_name:
             self.reward_name, self.reward = name, make_reward(name, self.settings.reward_threshold)
 

@@ -26,22 +26,25 @@ class PairResult:
     proposed: int = 0
     rejected: int = 0
     fallback: int = 0  # pairs that `negative_fallback` was asked for
+    mined_right: float = 0.0  # estimated number of mined negatives that are right after all
 
     @classmethod
     def together(cls, results: Sequence[PairResult]) -> PairResult:
         """The results of several ranks added up."""
         pairs = tuple(pair for result in results for pair in result.pairs)
-        counts = ("prompts", "paired", "proposed", "rejected", "fallback")
+        counts = ("prompts", "paired", "proposed", "rejected", "fallback", "mined_right")
         return cls(pairs, **{name: sum(getattr(result, name) for result in results) for name in counts})
 
     def metrics(self) -> dict[str, float]:
         """`pairs/*` as logged; `yield` is the share of prompts with at least one pair."""
+        mined = sum(pair.negative_source == "mined" for pair in self.pairs)
         return {
             "pairs/yield": self.paired / max(1, self.prompts),
             "pairs/count": float(len(self.pairs)),
             "pairs/negative_reject_rate": self.rejected / max(1, self.proposed),
             "pairs/fallback": float(self.fallback),
-            "pairs/mined": float(sum(pair.negative_source == "mined" for pair in self.pairs)),
+            "pairs/mined": float(mined),
+            **({"pairs/mined_right_estimate": self.mined_right / mined} if mined else {}),
         }
 
 
@@ -111,6 +114,7 @@ class Pairs:
             proposed=sum(filled.proposed for filled in found),
             rejected=sum(filled.rejected for filled in found),
             fallback=len(unfilled) if fallback else 0,
+            mined_right=sum(slot.right_estimate(text) for slot, text in negatives if slot.negative_source == "mined"),
         )
 
     def end_step(self) -> dict[str, float]:

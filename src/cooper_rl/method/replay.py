@@ -73,7 +73,7 @@ def labelled(rollouts: Sequence[Rollout], noise: float, rng: random.Random) -> I
         right = rollout.verdict is Verdict.CORRECT
         if right and others and rng.random() < noise:
             rollout = rng.choice(others)
-        if right or rollout.verification.surely_wrong:
+        if right or rollout.teachable_as_wrong:
             yield LabelledCompletion(
                 rollout.question,
                 rollout.reference_answer,

@@ -95,7 +95,8 @@ def cell_of(record: Mapping[str, Any]) -> str:
 def verification_of(record: Mapping[str, Any]) -> Verification:
     """The rule's verdict in a line of `rollouts/`; ERROR for a verdict that this version does not know."""
     try:
-        return Verification(Verdict(str(record.get("verdict"))), Reason(record.get("reason", Reason.MISMATCH)))
+        verdict, reason = Verdict(str(record.get("verdict"))), Reason(record.get("reason", Reason.MISMATCH))
+        return Verification(verdict, reason, several_answers=bool(record.get("several_answers")))
     except ValueError:
         return Verification(Verdict.ERROR, Reason.CRASH)
 

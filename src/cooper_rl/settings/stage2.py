@@ -25,6 +25,13 @@ class PairSettings:
     pairs_per_prompt: int = setting(
         2, "This many pairs are made of each prompt's rollouts; the paper makes 1.", least=1
     )
+    mined_max_right: float = setting(
+        0.05,
+        "A rollout is neither mined nor replayed as wrong where the estimated probability that it is right after all "
+        "is above this; 1 teaches whatever the rule calls wrong.",
+        least=0,
+        most=1,
+    )
     negative_tries: int = setting(
         3,
         "A source is asked up to this many times for a completion that the rule finds wrong.",
@@ -139,10 +146,10 @@ class AlarmSettings:
 
     HEADING: ClassVar[str] = "Guard and alarm"
 
-    rule_misses_per_hit: float = setting(
-        0.0,
-        "The false-positive rate is computed as if the rule called this many right completions INCORRECT for each "
-        "one that it calls CORRECT.",
+    rule_misses_per_hit: float | None = setting(
+        None,
+        "The rule is taken to call this many right completions INCORRECT for each one that it calls CORRECT; null "
+        "takes the verifier's known rate.",
         least=0,
     )
     alarm_action: Literal["log", "stop", "hybrid"] = setting(

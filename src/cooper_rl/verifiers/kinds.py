@@ -22,10 +22,19 @@ KINDS = {
     "gsm8k_flexible": "cooper_rl.verifiers.text:explain_gsm8k_flexible",
     "choice": "cooper_rl.verifiers.text:explain_choice",
 }
+# How many right completions a verifier calls INCORRECT for each one that it calls CORRECT, where that was measured on
+# labelled completions; the default of the setting `rule_misses_per_hit`.
+MISSES_PER_HIT = {"math": 0.005, "math_verify": 0.03}
+UNKNOWN_MISSES_PER_HIT = 0.03
 TASK = "reasoning_gym:"  # followed by a task's name: that task's own scorer
 MORE_FORMS = "math+"  # followed by a user's own answer forms, joined by "+": `math`, which tries these forms first
 ENTRY_POINT_GROUP = "cooper_rl.verifiers"
 FORM_GROUP = "cooper_rl.answer_forms"
+
+
+def misses_per_hit(kind: str) -> float:
+    """How many right completions this verifier is taken to call INCORRECT for each one that it calls CORRECT."""
+    return MISSES_PER_HIT.get(kind, UNKNOWN_MISSES_PER_HIT)
 
 
 def import_path(kind: str) -> str:

@@ -223,5 +223,5 @@ def _tail(text: str) -> str:
 
 
 def _verification(message: list[Any]) -> Verification:
-    verdict, reason, parsed_reference, parsed_answer, several = message
-    return Verification(Verdict(verdict), Reason(reason), parsed_reference, parsed_answer, bool(several))
+    verdict, reason, *rest = message
+    return Verification(Verdict(verdict), Reason(reason), *rest)

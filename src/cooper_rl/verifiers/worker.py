@@ -14,14 +14,18 @@ import resource
 import signal
 import struct
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import lru_cache
 from typing import Any, BinaryIO
 
 from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers.kinds import Explain, load
-from cooper_rl.verifiers.math.stated import hedged, read
+from cooper_rl.verifiers.math.markup import strip_markup, without_spaces
+from cooper_rl.verifiers.math.number import number
+from cooper_rl.verifiers.math.stated import has_answer, hedged, read
 
 HEADER = struct.Struct("<I")
+FIELDS = [field.name for field in fields(Verification)]  # of an answer, in this order
 
 
 def send(stream: BinaryIO, message: Any) -> None:
@@ -41,17 +45,31 @@ def receive(stream: BinaryIO) -> Any:
 
 
 def judge(explain: Explain, reference: str, completion: str) -> Verification:
-    """The verification of one item, with `several_answers` filled in.
+    """The verification of one item, with `several_answers` and `answer` filled in.
 
-    Both are computed here, within the item's deadline, since a model's text can make a pattern slow. An exception in a
-    library becomes the verdict ERROR.
+    All is computed here, within the item's deadline, since a model's text can make a pattern slow. An exception in a
+    library becomes the verdict ERROR. A verifier of few words calls a text without any answer a mismatch; it gets the
+    reason `NO_ANSWER`, and keeps its verdict.
     """
     try:
-        found = explain(reference, completion)
-        several = hedged(read(completion))
-        return replace(found, several_answers=True) if several else found
+        found, reading = explain(reference, completion), read(completion)
+        mismatch = found.verdict is Verdict.INCORRECT and found.reason is Reason.MISMATCH
+        if mismatch and not has_answer(reading.completion, reference):
+            return replace(found, reason=Reason.NO_ANSWER)
+        several = hedged(reading)
+        stated = None if several or found.reason is Reason.CONTRADICTION else reading.stated or found.parsed_answer
+        return replace(found, several_answers=several, answer=one_writing(stated) if stated else None)
     except Exception as error:  # a library's failure becomes a verdict and does not crash the worker
         return Verification(Verdict.ERROR, Reason.CRASH, parsed_answer=type(error).__name__)
+
+
+@lru_cache(maxsize=4096)
+def one_writing(answer: str) -> str | None:
+    """The answer as a text that is the same for answers that differ in markup, case and spaces, or are one number."""
+    text = strip_markup(answer)
+    found = number(text)
+    bare = found and not (found.unit or found.base or found.clock)
+    return str(found.value) if found and bare else without_spaces(text).casefold() or None
 
 
 def die_with_parent() -> None:
@@ -77,8 +95,7 @@ def main() -> None:
     while (items := receive(requests)) is not None:
         for reference, completion in items:
             found = judge(explain, reference, completion)
-            parsed = (found.parsed_reference, found.parsed_answer)
-            send(answers, [found.verdict, found.reason, *parsed, int(found.several_answers)])
+            send(answers, [getattr(found, name) for name in FIELDS])
 
 
 if __name__ == "__main__":

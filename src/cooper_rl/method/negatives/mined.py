@@ -19,6 +19,6 @@ class Mined(NegativeSource):
 
 
 def mined(group: Sequence[Rollout]) -> Iterator[str]:
-    """The group's surely wrong completions, by falling score, each text once."""
+    """The group's completions that may be taught as wrong, by falling score, each text once."""
     ranked = sorted(group, key=lambda rollout: -rollout.score)
-    return iter({rollout.completion: None for rollout in ranked if rollout.verification.surely_wrong})
+    return iter({rollout.completion: None for rollout in ranked if rollout.teachable_as_wrong})

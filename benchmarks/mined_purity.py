@@ -1,0 +1,118 @@
+"""What each witness adds: how many right completions would be mined, and how many true exploits would be lost.
+
+    python benchmarks/mined_purity.py RUN [RUN ...] [--misses_per_hit 0.03]
+
+Reads the rollouts of finished runs on a data set whose truth is known (a nano world), and weighs them step by step as
+a run does. For no witness, each witness alone and both, at several values of `mined_max_right`:
+
+- mined: completions that the source `mined` would take, `pairs_per_prompt` of each prompt with a CORRECT rollout;
+- purity: the share of these that are truly wrong;
+- replayed: completions that would be replayed as wrong, and their purity;
+- lost: of the truly wrong completions that the reward model scores above 0.5, the share that is held back.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from cooper_rl.domains.problems import load_problems, truth_of
+from cooper_rl.method.agreement import shares
+from cooper_rl.method.doubt import Doubt, estimate, logits
+from cooper_rl.method.negatives.mined import mined
+from cooper_rl.records import THRESHOLD, Batch, Reason, Report, Rollout, Verdict
+from cooper_rl.verifiers.kinds import misses_per_hit
+
+WITNESSES = {"none": (False, False), "score": (True, False), "agreement": (False, True), "both": (True, True)}
+Weighed = tuple[Rollout, bool, dict[str, float]]  # a rollout, whether it is truly right, the estimate by witness
+
+
+def rollout_of(row: dict[str, object]) -> Rollout:
+    """A line of `rollouts/`."""
+    names = {field.name for field in fields(Rollout)}
+    made = Rollout(**{key: value for key, value in row.items() if key in names})  # type: ignore[arg-type]
+    verdict, reason = Verdict(made.verdict), Reason(made.reason)
+    return replace(made, verdict=verdict, reason=reason, right_estimate=0.0, held_back="")
+
+
+def weighed(run: Path, misses: float | None) -> Iterator[list[Weighed]]:
+    """The rollouts of each step with their truth and estimates."""
+    config = yaml.safe_load((run / "config.yaml").read_text())
+    name, rate = config["dataset_name"], misses_per_hit(config["verifier"]) if misses is None else misses
+    truth, doubt = truth_of(name), Doubt(rate, 1.0)
+    if truth is None:
+        raise SystemExit(f"{run}: the data set {name} has no truth of its own")
+    given = {"split": config.get("dataset_split", "train"), "seed": config.get("dataset_seed", 0)}
+    problems = {p.question: p for p in load_problems(name, size=config.get("dataset_size"), **given)}
+    for step, path in enumerate(sorted((run / "rollouts").glob("step_*.jsonl")), 1):
+        rollouts = [rollout_of(json.loads(line)) for line in path.open()]
+        doubt.after(Report(step, Batch(step, tuple(rollouts), ())), whole=False)
+        yield [
+            (rollout, bool(truth(problems[rollout.question], rollout.completion)), estimates(doubt, rollout, *place))
+            for rollout, *place in zip(rollouts, logits(rollouts), shares(rollouts), strict=True)
+        ]
+
+
+def estimates(doubt: Doubt, rollout: Rollout, logit: float, share: float) -> dict[str, float]:
+    """P(right) by each choice of witnesses; 0 where the rollout is not doubtful."""
+    if not rollout.verification.doubtful:
+        return dict.fromkeys(WITNESSES, 0.0)
+    seen_N4, rate = np.array(doubt.seen), doubt.misses_per_hit
+    return {
+        name: estimate(seen_N4, rate, logit if score else None, share if agreement else None) if name != "none" else 0.0
+        for name, (score, agreement) in WITNESSES.items()
+    }
+
+
+def counted(steps: list[list[Weighed]], witness: str, most: float, per_prompt: int) -> Counter[str]:
+    """What would be mined, replayed and lost, over all steps."""
+    counts: Counter[str] = Counter()
+    for step in steps:
+        groups: dict[int, list[Weighed]] = {}
+        for rollout, right, by_witness in step:
+            judged = replace(rollout, held_back="both" if by_witness[witness] > most else "")
+            groups.setdefault(rollout.group, []).append((judged, right, by_witness))
+            if judged.teachable_as_wrong:
+                counts.update(["replayed", *(["replayed right"] if right else [])])
+            if rollout.verification.surely_wrong and not right and rollout.score > THRESHOLD:
+                counts.update(["exploits", *(["lost"] if judged.held_back else [])])
+        for group in groups.values():
+            truths = {rollout.completion: right for rollout, right, _ in group}
+            if any(rollout.verdict is Verdict.CORRECT for rollout, _, _ in group):
+                for text in islice(mined([rollout for rollout, _, _ in group]), per_prompt):
+                    counts.update(["mined", *(["mined right"] if truths[text] else [])])
+    return counts
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("runs", nargs="+", type=Path)
+    parser.add_argument("--misses_per_hit", type=float)
+    parser.add_argument("--pairs_per_prompt", type=int, default=2)
+    parser.add_argument("--max_right", type=float, nargs="+", default=[0.02, 0.05, 0.1, 0.2])
+    args = parser.parse_args()
+    steps = [step for run in args.runs for step in weighed(run, args.misses_per_hit)]
+    doubtful = [right for step in steps for rollout, right, _ in step if rollout.verification.doubtful]
+    print(f"{len(steps)} steps, {len(doubtful)} doubtful rollouts, {sum(doubtful)} of them right")
+    print("| witness | max_right | mined | purity | replayed | purity | exploits lost |\n|---|---|---|---|---|---|---|")
+    for witness in WITNESSES:
+        for most in args.max_right if witness != "none" else [1.0]:
+            n = counted(steps, witness, most, args.pairs_per_prompt)
+            purity = [1 - n[f"{kind} right"] / max(1, n[kind]) for kind in ("mined", "replayed")]
+            lost = n["lost"] / max(1, n["exploits"])
+            print(
+                f"| {witness} | {most} | {n['mined']} | {purity[0]:.3f} | {n['replayed']} | {purity[1]:.3f}"
+                f" | {n['lost']} of {n['exploits']} ({lost:.0%}) |"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""Doubt: how probable it is that a completion which the rule calls wrong is right after all. (Ours, not the paper's.)
+
+A rule verifier calls some right answers INCORRECT. Mining makes this worse: it takes the completions that the reward
+model scores highest, and with a good reward model these are the rule's own mistakes. So a completion is held back from
+stage 2 where it is too probable that it is right.
+
+The estimate. For each right completion that the rule calls CORRECT it calls about m right ones INCORRECT
+(`rule_misses_per_hit`). The policy and the reward model treat these as they treat the CORRECT ones. Among the run's
+recent rollouts that are like a doubtful one, let C be CORRECT and I be doubtful. About m C of the I are then right:
+
+    P(right) = min(1, m C / I)
+
+Two witnesses say what is alike. A rollout's `score` is near the score of the other. At least as large a `share` of its
+group states the same answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from cooper_rl.method.agreement import shares
+from cooper_rl.method.monitor import Monitor
+from cooper_rl.records import Report, Rollout, Verdict
+
+WINDOW_STEPS = 20  # the rollouts of this many last steps are compared
+NEIGHBOURS = 20  # doubtful rollouts that are compared with each one, the nearest by score, and at least
+MIN_DISTANCE = 0.5  # all that are as near in logits as this
+EDGE = 1e-6  # scores are moved this far from 0 and 1, where the logit is infinite
+DECIMALS = 1  # logits are compared in tenths, so that rounding errors, which differ between ranks, do not show
+
+
+Row = tuple[int, bool, float, float]  # of a judged rollout: step, whether it is CORRECT, the score's logit, the share
+
+
+class Doubt(Monitor):
+    """Estimates of one run, from its last `WINDOW_STEPS` steps. Every rank makes the same ones.
+
+    `Cooper.score` lets it weigh the rollouts of a batch. Once the batch has been learned from, it remembers them.
+
+    Args:
+        misses_per_hit: how many right completions the rule calls INCORRECT for each one that it calls CORRECT.
+        max_right: a completion is held back where the estimate is above this; 1 holds nothing back.
+    """
+
+    name = "doubt"
+
+    def __init__(self, misses_per_hit: float, max_right: float) -> None:
+        self.misses_per_hit, self.max_right = misses_per_hit, max_right
+        self.seen: list[Row] = []
+
+    def weigh(self, rollouts: Sequence[Rollout], step: int) -> list[Rollout]:
+        """The rollouts of a step, with `right_estimate` and `held_back` filled in where they are doubtful."""
+        seen_N4 = np.array(self.window(rollouts, step), dtype=np.float64).reshape(-1, 4)
+        places = zip(rollouts, logits(rollouts), shares(rollouts), strict=True)
+        return [
+            self._weighed(rollout, logit, share, seen_N4) if rollout.verification.doubtful else rollout
+            for rollout, logit, share in places
+        ]
+
+    def _weighed(self, rollout: Rollout, logit: float, share: float, seen_N4: np.ndarray) -> Rollout:
+        places = {"together": (logit, share), "score": (logit, None), "agreement": (None, share)}
+        found = {name: estimate(seen_N4, self.misses_per_hit, *place) for name, place in places.items()}
+        alone = "+".join(name for name in ("score", "agreement") if found[name] > self.max_right)
+        held_back = (alone or "together") if found["together"] > self.max_right else ""
+        return replace(rollout, right_estimate=found["together"], held_back=held_back)
+
+    def window(self, rollouts: Sequence[Rollout], step: int) -> list[Row]:
+        """What is compared at a step: the judged rollouts of the steps before it, and these of its own."""
+        rows = [
+            (step, rollout.verdict is Verdict.CORRECT, logit, share)
+            for rollout, logit, share in zip(rollouts, logits(rollouts), shares(rollouts), strict=True)
+            if rollout.verdict is Verdict.CORRECT or rollout.verification.doubtful
+        ]
+        return [row for row in self.seen if step - WINDOW_STEPS < row[0] < step] + rows
+
+    def after(self, report: Report, *, whole: bool) -> Report:
+        assert report.batch
+        self.seen = self.window(report.batch.rollouts, report.batch.step)
+        return report.having(metrics_of(report.batch.rollouts))
+
+    def state(self) -> dict[str, Any]:
+        return {"seen": self.seen}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        self.seen = [(int(step), bool(correct), logit, share) for step, correct, logit, share in state["seen"]]
+
+
+def estimate(seen_N4: np.ndarray, misses_per_hit: float, logit: float | None, share: float | None) -> float:
+    """P(right) of a doubtful rollout at this place. With None the witness is not asked.
+
+    Args:
+        seen_N4: the rollouts that it is compared with, as rows of `Doubt.window`.
+    """
+    _, correct_N, logit_N, share_N = seen_N4.T
+    correct_N = correct_N == 1
+    alike_N = share_N >= (0.0 if share is None else share)
+    if logit is not None:
+        distance_N = np.abs(logit_N - logit)
+        nearest = np.sort(distance_N[alike_N & ~correct_N])[:NEIGHBOURS]
+        alike_N &= distance_N <= nearest.max(initial=MIN_DISTANCE)
+    hits, doubtful = int((alike_N & correct_N).sum()), int((alike_N & ~correct_N).sum())
+    return min(1.0, misses_per_hit * hits / max(1, doubtful))
+
+
+def logits(rollouts: Sequence[Rollout]) -> list[float]:
+    """The logit of each rollout's score, rounded; 0 where there is no score."""
+    score_N = np.nan_to_num(np.array([rollout.score for rollout in rollouts], dtype=np.float64), nan=0.5)
+    score_N = np.clip(score_N, EDGE, 1 - EDGE)
+    logit_N: list[float] = np.log(score_N / (1 - score_N)).round(DECIMALS).tolist()
+    return logit_N
+
+
+def metrics_of(rollouts: Sequence[Rollout]) -> dict[str, float]:
+    """How many of a step's rollouts were held back, and how many the score or the agreement alone would have.
+
+    `pairs/replayed_right_estimate` is the mean estimate of those that count as wrong and were not held back.
+    """
+    held_back = [rollout.held_back for rollout in rollouts if rollout.held_back]
+    taught = [rollout.right_estimate for rollout in rollouts if rollout.teachable_as_wrong]
+    return {
+        "pairs/held_back": float(len(held_back)),
+        **{
+            f"pairs/held_back_{name}": float(sum(name in each for each in held_back)) for name in ("score", "agreement")
+        },
+        **({"pairs/replayed_right_estimate": fmean(taught)} if taught else {}),
+    }
