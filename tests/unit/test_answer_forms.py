@@ -15,7 +15,7 @@ from cooper_rl.verifiers.math.reader import form_of
 from cooper_rl.verifiers.math.stated import read
 from cooper_rl.verifiers.math.verifier import explain
 
-SAME = {Comparison.EQUAL: True, Comparison.DIFFERENT: False, Comparison.NOT_KNOWN: None}
+SAME = {Comparison.EQUAL: True, Comparison.DIFFERENT: False, Comparison.OPEN: None, Comparison.NOT_KNOWN: None}
 
 
 def same(reference: str, answer: str) -> bool | None:

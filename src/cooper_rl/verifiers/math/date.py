@@ -65,14 +65,14 @@ class Date(AnswerForm):
     def compare(self, answer: AnswerForm) -> Comparison:
         """Compares with a date, or the word for a day or month."""
         if isinstance(answer, Number):
-            return Comparison.NOT_KNOWN
+            return Comparison.OPEN
         other = _date_of_word(answer.text) if isinstance(answer, Words) else answer
         return self._same_day(other) if isinstance(other, Date) else Comparison.NOT_KNOWN
 
     def compare_as_answer(self, reference: AnswerForm) -> Comparison:
         """EQUAL where the reference is the number of the date's day or year: the date says more than was asked."""
         if isinstance(reference, Number):
-            return Comparison.EQUAL if self._has_part(reference) else Comparison.NOT_KNOWN
+            return Comparison.EQUAL if self._has_part(reference) else Comparison.OPEN
         day = _date_of_word(reference.text) if isinstance(reference, Words) else None
         return day._same_day(self) if day else Comparison.NOT_KNOWN
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from cooper_rl.verifiers.math import algebra, estimate
+from cooper_rl.verifiers.math.date import Date
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Partial, Read
 from cooper_rl.verifiers.math.markup import CLOSE, OPEN
 from cooper_rl.verifiers.math.number import NEAR, Number, may_be_rounded, rounds_to
@@ -52,7 +53,7 @@ class Expression(AnswerForm):
         """Compares by value with numbers and expressions. A single letter is also compared as a choice letter."""
         if isinstance(answer, Number | Expression):
             return _same_value(self, answer)
-        return self._same_letter(answer)
+        return Comparison.OPEN if isinstance(answer, Date) else self._same_letter(answer)
 
     def compare_as_answer(self, reference: AnswerForm) -> Comparison:
         if isinstance(reference, Number):
@@ -100,7 +101,8 @@ def _by_algebra(reference: Number | Expression, answer: Number | Expression) -> 
         b = algebra.same_family(a, b)
     if not a.free_symbols and not b.free_symbols:
         return _same_constant(reference, answer, a, b)
-    return Comparison.of(algebra.equal_values(a, b))
+    same = algebra.equal_values(a, b)
+    return Comparison.OPEN if same is None and a.free_symbols != b.free_symbols else Comparison.of(same)
 
 
 def _same_constant(reference: Number | Expression, answer: Number | Expression, a: Any, b: Any) -> Comparison:
@@ -111,7 +113,7 @@ def _same_constant(reference: Number | Expression, answer: Number | Expression, 
         if isinstance(reference, Number) and rounds_to(number, other):
             return Comparison.EQUAL
         if may_be_rounded(number, other) and not algebra.equal_values(a, b):
-            return Comparison.NOT_KNOWN
+            return Comparison.OPEN
     return Comparison.of(algebra.equal_values(a, b))
 
 
@@ -134,7 +136,7 @@ def _by_estimate(reference: Number | Expression, answer: Number | Expression) ->
     rounding = max((10.0**-count for count in digits), default=0.0)
     if not a.differs_from(b, rounding + 2 / NEAR * max(a.scale, b.scale)):
         return None
-    return Comparison.of(None if a.letters != b.letters else False)
+    return Comparison.DIFFERENT if a.letters == b.letters else Comparison.OPEN
 
 
 def _is_ambiguous(form: Number | Expression) -> bool:

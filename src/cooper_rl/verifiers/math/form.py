@@ -20,7 +20,8 @@ class Comparison(Enum):
 
     EQUAL = "equal"
     DIFFERENT = "different"
-    NOT_KNOWN = "not known"
+    OPEN = "open"  # not equal as they are written, and not shown to be different: rounded, in other letters, in part
+    NOT_KNOWN = "not known"  # the two could not be compared
 
     @classmethod
     def of(cls, same: bool | None) -> Comparison:
@@ -29,13 +30,13 @@ class Comparison(Enum):
 
     @property
     def unless_different(self) -> Comparison:
-        """NOT_KNOWN in place of DIFFERENT, where a difference would prove nothing."""
-        return Comparison.NOT_KNOWN if self is Comparison.DIFFERENT else self
+        """OPEN in place of DIFFERENT, where a difference would prove nothing."""
+        return Comparison.OPEN if self is Comparison.DIFFERENT else self
 
     @property
     def unless_equal(self) -> Comparison:
-        """NOT_KNOWN in place of EQUAL, where being the same in value is not enough."""
-        return Comparison.NOT_KNOWN if self is Comparison.EQUAL else self
+        """OPEN in place of EQUAL, where being the same in value is not enough."""
+        return Comparison.OPEN if self is Comparison.EQUAL else self
 
 
 class AnswerForm(ABC):
@@ -113,11 +114,10 @@ def compare(reference: AnswerForm, answer: AnswerForm) -> Comparison:
 
 
 def all_equal(comparisons: Iterable[Comparison]) -> Comparison:
-    """EQUAL if all are EQUAL; DIFFERENT if at least one is DIFFERENT; otherwise NOT_KNOWN."""
+    """EQUAL if all are EQUAL; otherwise DIFFERENT, OPEN or NOT_KNOWN, the first of these that occurs."""
     found = set(comparisons)
-    if Comparison.DIFFERENT in found:
-        return Comparison.DIFFERENT
-    return Comparison.NOT_KNOWN if Comparison.NOT_KNOWN in found else Comparison.EQUAL
+    order = (Comparison.DIFFERENT, Comparison.OPEN, Comparison.NOT_KNOWN)
+    return next((each for each in order if each in found), Comparison.EQUAL)
 
 
 def compare_unordered(
@@ -130,13 +130,13 @@ def compare_unordered(
     """
     if len(reference) != len(answer):
         return Comparison.DIFFERENT
-    left, not_known = list(answer), False
+    left, undecided = list(answer), Comparison.EQUAL
     for item in reference:
         found = [one(item, other) for other in left]
         if Comparison.EQUAL in found:
             left.pop(found.index(Comparison.EQUAL))
-        elif Comparison.NOT_KNOWN in found:
-            not_known = True
-        else:
+        elif set(found) == {Comparison.DIFFERENT}:
             return Comparison.DIFFERENT
-    return Comparison.NOT_KNOWN if not_known else Comparison.EQUAL
+        elif undecided is not Comparison.OPEN:
+            undecided = Comparison.OPEN if Comparison.OPEN in found else Comparison.NOT_KNOWN
+    return undecided

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Self
 
+from cooper_rl.verifiers.math.date import Date
 from cooper_rl.verifiers.math.expression import Expression, choice_letter
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Read, all_equal, compare, compare_unordered
 from cooper_rl.verifiers.math.markup import CLOSE, OPEN, split_top, without_marks
@@ -78,16 +79,17 @@ class Group(AnswerForm):
         if self.order is Order.KEPT or self.names:
             return False
         found = {compare(reference, item) for item in self.items}
-        return Comparison.DIFFERENT in found and Comparison.NOT_KNOWN not in found
+        return Comparison.DIFFERENT in found and found <= {Comparison.DIFFERENT, Comparison.EQUAL}
 
     def _with_others(self, other: AnswerForm) -> Comparison:
         """DIFFERENT from a single answer that is none of the items, except for a point or for values with names."""
         letters, other_letters = _choices(self), _choices(other)
         if letters and other_letters:
             return Comparison.of(letters == other_letters)
-        if self.order is Order.KEPT or self.names:
+        if not isinstance(other, Number | Date | Expression):
             return Comparison.NOT_KNOWN
-        return Comparison.of(False if _is_none_of(self.items, other) else None)
+        different = self.order is not Order.KEPT and not self.names and _is_none_of(self.items, other)
+        return Comparison.DIFFERENT if different else Comparison.OPEN
 
     def _with_groups(self, answer: Group) -> Comparison:
         if len(set(self.names)) > 1 and sorted(self.names) == sorted(set(answer.names)):
@@ -107,11 +109,12 @@ class Group(AnswerForm):
         return in_order.unless_different if only_order_differs else in_order
 
     def _with_other_count(self, answer: Group) -> Comparison:
-        """DIFFERENT if one of the answer's items is none of these items; NOT_KNOWN if it is a part of them."""
+        """DIFFERENT if one of the answer's items is none of these items; OPEN if it is a part of them."""
         if Order.KEPT in (self.order, answer.order):
             numbers = all(isinstance(item, Number) for item in (*self.items, *answer.items))
-            return Comparison.of(False if numbers and self.order is answer.order else None)
-        return Comparison.of(False if any(_is_none_of(self.items, item) for item in answer.items) else None)
+            return Comparison.DIFFERENT if numbers and self.order is answer.order else Comparison.OPEN
+        wrong = any(_is_none_of(self.items, item) for item in answer.items)
+        return Comparison.DIFFERENT if wrong else Comparison.OPEN
 
     def _is_list_of_words(self) -> bool:
         """Whether this is a list of words. Only the question says whether the order of such a list counts."""

@@ -7,8 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from cooper_rl.verifiers.math.answer_tuple import AnswerTuple
+from cooper_rl.verifiers.math.date import Date
+from cooper_rl.verifiers.math.expression import Expression
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Read, all_equal, compare, compare_unordered
+from cooper_rl.verifiers.math.group import Group
 from cooper_rl.verifiers.math.markup import CLOSE, OPEN, bracketed_parts, split_top
+from cooper_rl.verifiers.math.matrix import Matrix
+from cooper_rl.verifiers.math.number import Number
 from cooper_rl.verifiers.math.phrases import COMPARISON_SIGN, CONDITION, is_name
 
 _INFINITE = re.compile(r"(?P<sign>[-+]?) ?(?:\\infty|infinity|oo)")
@@ -25,7 +30,7 @@ class Interval:
     high_closed: bool
 
     def compare(self, answer: Interval) -> Comparison:
-        """Whether both ends are the same. NOT_KNOWN where only brackets differ: whether an end belongs to an interval
+        """Whether both ends are the same. OPEN where only brackets differ: whether an end belongs to an interval
         on which a function grows, for example, is a matter of convention."""
         found = all_equal((_same_end(self.low, answer.low), _same_end(self.high, answer.high)))
         same_brackets = (self.low_closed, self.high_closed) == (answer.low_closed, answer.high_closed)
@@ -57,11 +62,11 @@ class Intervals(AnswerForm):
     def compare(self, answer: AnswerForm) -> Comparison:
         """Whether the intervals are the same, in any order."""
         other = as_intervals(answer)
-        return Comparison.NOT_KNOWN if other is None else _same_intervals(self, other)
+        return _of_another_form(answer) if other is None else _same_intervals(self, other)
 
     def compare_as_answer(self, reference: AnswerForm) -> Comparison:
         other = as_intervals(reference)
-        return Comparison.NOT_KNOWN if other is None else _same_intervals(other, self)
+        return _of_another_form(reference) if other is None else _same_intervals(other, self)
 
 
 def as_intervals(form: AnswerForm | None) -> Intervals | None:
@@ -73,8 +78,13 @@ def as_intervals(form: AnswerForm | None) -> Intervals | None:
 
 def _same_intervals(reference: Intervals, answer: Intervals) -> Comparison:
     if len(reference.parts) != len(answer.parts):
-        return Comparison.NOT_KNOWN  # the union of [0, 1] and [1, 2] is [0, 2]
+        return Comparison.OPEN  # the union of [0, 1] and [1, 2] is [0, 2]
     return compare_unordered(reference.parts, answer.parts, Interval.compare)
+
+
+def _of_another_form(form: AnswerForm) -> Comparison:
+    known = isinstance(form, Number | Date | Expression | Group | Matrix)
+    return Comparison.OPEN if known else Comparison.NOT_KNOWN
 
 
 def _same_end(reference: AnswerForm | None, answer: AnswerForm | None) -> Comparison:

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from cooper_rl.verifiers.math.answer_tuple import AnswerTuple
+from cooper_rl.verifiers.math.date import Date
+from cooper_rl.verifiers.math.expression import Expression
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Read, all_equal, compare
+from cooper_rl.verifiers.math.group import Group
+from cooper_rl.verifiers.math.number import Number
 
 _ENVIRONMENT = re.compile(r"\\begin ?\{(?P<name>[pbvB]?matrix|array)\}(?:\{[lcr|]+\})?(?P<body>.*)\\end ?\{(?P=name)\}")
 
@@ -37,20 +41,22 @@ class Matrix(AnswerForm):
         """Compares entry by entry. A vector is also compared with a point, and with one that is written across."""
         if isinstance(answer, Matrix):
             return self._with_matrix(answer)
-        return self._with_point(answer) if isinstance(answer, AnswerTuple) else Comparison.NOT_KNOWN
+        return self._with_others(answer)
 
     def compare_as_answer(self, reference: AnswerForm) -> Comparison:
-        return self._with_point(reference) if isinstance(reference, AnswerTuple) else Comparison.NOT_KNOWN
+        return self._with_others(reference)
 
     def _with_matrix(self, answer: Matrix) -> Comparison:
         shape, other_shape = ([len(row) for row in form.rows] for form in (self, answer))
         found = _same_entries(self.entries, answer.entries)
         if shape == other_shape:
             return found
-        return found.unless_equal if self.is_vector and answer.is_vector else Comparison.NOT_KNOWN
+        return found.unless_equal if self.is_vector and answer.is_vector else Comparison.OPEN
 
-    def _with_point(self, point: AnswerTuple) -> Comparison:
-        return _same_entries(self.entries, point.items) if self.is_vector else Comparison.NOT_KNOWN
+    def _with_others(self, other: AnswerForm) -> Comparison:
+        if isinstance(other, AnswerTuple) and self.is_vector:
+            return _same_entries(self.entries, other.items)
+        return Comparison.OPEN if isinstance(other, Number | Date | Expression | Group) else Comparison.NOT_KNOWN
 
     @property
     def entries(self) -> tuple[AnswerForm, ...]:
@@ -65,5 +71,5 @@ class Matrix(AnswerForm):
 
 def _same_entries(reference: Sequence[AnswerForm], answer: Sequence[AnswerForm]) -> Comparison:
     if len(reference) != len(answer):
-        return Comparison.DIFFERENT if min(len(reference), len(answer)) > 1 else Comparison.NOT_KNOWN
+        return Comparison.DIFFERENT if min(len(reference), len(answer)) > 1 else Comparison.OPEN
     return all_equal(compare(a, b) for a, b in zip(reference, answer, strict=True))

@@ -57,7 +57,7 @@ class Number(AnswerForm):
             return Comparison.NOT_KNOWN
         if self._equals(answer):
             return Comparison.EQUAL
-        return Comparison.NOT_KNOWN if self._may_mean(answer) else Comparison.DIFFERENT
+        return Comparison.OPEN if self._may_mean(answer) else Comparison.DIFFERENT
 
     def _equals(self, answer: Number) -> bool:
         if self.clock and answer.clock:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from cooper_rl.verifiers.math import algebra
+from cooper_rl.verifiers.math.date import Date
 from cooper_rl.verifiers.math.expression import Expression, as_sympy
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Read
 from cooper_rl.verifiers.math.markup import split_top
@@ -38,9 +39,13 @@ class Relation(AnswerForm):
 
     def compare(self, answer: AnswerForm) -> Comparison:
         """Compares the solutions of two equations. An expression is compared as the value of the one unknown."""
+        if isinstance(answer, Number | Date):
+            return Comparison.OPEN
         return _same_equation(self, _as_relation(answer, self))
 
     def compare_as_answer(self, reference: AnswerForm) -> Comparison:
+        if isinstance(reference, Number | Date):
+            return Comparison.OPEN
         return _same_equation(_as_relation(reference, self), self)
 
 
@@ -60,10 +65,13 @@ def _as_relation(form: AnswerForm, other: Relation) -> Relation | None:
 
 
 def _same_equation(reference: Relation | None, answer: Relation | None) -> Comparison:
-    if reference is None or answer is None or reference.sign != answer.sign:
+    if reference is None or answer is None:
         return Comparison.NOT_KNOWN
+    if reference.sign != answer.sign:
+        return Comparison.OPEN
     sides = [as_sympy(side) for form in (reference, answer) for side in (form.left, form.right)]
     if any(side is None for side in sides):
         return Comparison.NOT_KNOWN
     left, right, other_left, other_right = sides
-    return Comparison.of(algebra.same_solutions(left - right, other_left - other_right))
+    same = algebra.same_solutions(left - right, other_left - other_right)
+    return Comparison.OPEN if same is None else Comparison.of(same)

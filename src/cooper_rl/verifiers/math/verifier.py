@@ -13,10 +13,8 @@ from cooper_rl.verifiers.math.algebra import is_unfinished
 from cooper_rl.verifiers.math.expression import Expression, choice_letter, has_letters, is_within
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Partial, compare
 from cooper_rl.verifiers.math.group import Group
-from cooper_rl.verifiers.math.intervals import Intervals
 from cooper_rl.verifiers.math.library import shown
 from cooper_rl.verifiers.math.markup import same_text
-from cooper_rl.verifiers.math.matrix import Matrix
 from cooper_rl.verifiers.math.number import Number
 from cooper_rl.verifiers.math.phrases import MAX_LABEL
 from cooper_rl.verifiers.math.reader import Reader
@@ -118,10 +116,10 @@ def _explain_forms(
     found = compare(gold, answer) if gold is not None else Comparison.NOT_KNOWN
     if found is Comparison.DIFFERENT and isinstance(answer, Group) and isinstance(gold, Number):
         return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, shown(reference), shown(text))
-    if found is not Comparison.NOT_KNOWN:
+    if found in (Comparison.EQUAL, Comparison.DIFFERENT):
         return Verification.compared(found is Comparison.EQUAL, shown(reference), shown(text))
     unfinished = isinstance(gold, Number) and isinstance(answer, Expression) and is_unfinished(answer.text)
-    if unfinished or (gold is not None and _is_open(gold, answer)):
+    if found is Comparison.OPEN or unfinished or (gold is not None and _is_open(gold, answer)):
         return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, shown(reference), shown(text))
     own = reading if isinstance(answer, Words) else read(f"\\boxed{{{text}}}")
     return _equal_or_open(library.explain_reading(reference, own))
@@ -156,17 +154,10 @@ def _explain_guess(reference: str, gold: Number, answer: AnswerForm | None, text
 
 def _is_open(gold: AnswerForm, answer: AnswerForm) -> bool:
     """Whether math-verify cannot tell either: a form that it does not know, running text, or words within words."""
-    if not (gold.library_decides and answer.library_decides) or _are_unlike(gold, answer):
+    if not (gold.library_decides and answer.library_decides):
         return True
     prose = isinstance(gold, Words) and len(gold.text.split()) > MAX_LABEL
     return prose or (isinstance(answer, Words) and is_within(gold, answer))
-
-
-def _are_unlike(gold: AnswerForm, answer: AnswerForm) -> bool:
-    """Whether one is a point, an interval or a matrix, and the other a number, say: math-verify compares parts."""
-    kinds = {gold.kind, answer.kind}
-    structured = {Group.kind, Intervals.kind, Matrix.kind}
-    return len(kinds) == 2 and bool(kinds & structured) and kinds <= structured | {Number.kind, Expression.kind}
 
 
 @lru_cache(maxsize=4096)

@@ -24,6 +24,7 @@ _FAMILIES = tuple(
         MONTHS,
     )
 )
+_OTHER_KINDS = ("number", "intervals", "matrix")
 _KNOWN = frozenset().union(*_FAMILIES, ("none", "undefined", "infinity"))
 _DECISION = re.compile(r"yes|no|true|false", re.IGNORECASE)
 _SAME_DECISION = {"true": "yes", "false": "no"}  # for questions whether a statement is true
@@ -64,11 +65,16 @@ class Words(AnswerForm):
     def compare(self, answer: AnswerForm) -> Comparison:
         """Compares with other words; "true" equals "yes". DIFFERENT only for two words of one family."""
         if not isinstance(answer, Words):
-            return Comparison.NOT_KNOWN
+            return self.compare_as_answer(answer)
         if _SAME_DECISION.get(self.text, self.text) == _SAME_DECISION.get(answer.text, answer.text):
             return Comparison.EQUAL
         apart = any({self.text, answer.text} <= family for family in _FAMILIES)
         return Comparison.DIFFERENT if apart else Comparison.NOT_KNOWN
+
+    def compare_as_answer(self, reference: AnswerForm) -> Comparison:
+        """NOT_KNOWN where the words may name a value or a letter, as "no solution" does."""
+        one_word = " " not in self.text and len(self.text) > 1
+        return Comparison.OPEN if one_word and reference.kind in _OTHER_KINDS else Comparison.NOT_KNOWN
 
 
 def is_decision(text: str) -> bool:
