@@ -19,7 +19,7 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -38,6 +38,7 @@ from cooper_rl.settings.files import resolve_model
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm import VerifyRM
 
+WEIGHTS = "model.safetensors"
 SIZE, SEED = 6000, 5  # completions of the base policy, of which about a quarter is right
 COLUMNS = {
     "true_accuracy": "true accuracy",
@@ -52,7 +53,6 @@ COLUMNS = {
 }
 
 Data = dict[str, Any]
-Judges = Callable[[str], tuple[list[Triple], list[Triple]]]
 
 
 def right_completions(path: Path, policy: str) -> list[Triple]:
@@ -63,43 +63,54 @@ def right_completions(path: Path, policy: str) -> list[Triple]:
     return [Triple(r["question"], r["reference"], r["completion"]) for r in whole_records(path)]
 
 
-def judged_by(right: Sequence[Triple]) -> Judges:
-    """A function from a verifier's name to (right completions that it calls INCORRECT, all others)."""
+class BaseCompletions:
+    """The base policy's right completions, with what each rule and each reward model says of them."""
 
-    @cache
-    def split(kind: str) -> tuple[list[Triple], list[Triple]]:
-        with RuleVerifier(kind, workers=1) as verifier:
-            verdicts = verifier.verify_many([r.reference_answer for r in right], [r.completion for r in right])
-        halves: dict[bool, list[Triple]] = {True: [], False: []}
-        for triple, verdict in zip(right, verdicts, strict=True):
-            halves[verdict is Verdict.INCORRECT].append(triple)
-        return halves[True], halves[False]
+    def __init__(self, right: Sequence[Triple]) -> None:
+        self.right = right
+        self._misjudged: dict[str, list[bool]] = {}
+        self._accepted: dict[str, list[bool]] = {}
 
-    return split
+    def misjudged(self, kind: str) -> list[bool]:
+        """Whether the rule of this name calls each INCORRECT."""
+        if kind not in self._misjudged:
+            with RuleVerifier(kind, workers=1) as verifier:
+                found = verifier.verify_many(
+                    [r.reference_answer for r in self.right], [r.completion for r in self.right]
+                )
+            self._misjudged[kind] = [verdict is Verdict.INCORRECT for verdict in found]
+        return self._misjudged[kind]
 
-
-@cache
-def recalls(model: str, halves: tuple[tuple[Triple, ...], ...]) -> list[float]:
-    """The share of each part that a reward model accepts; nan for an empty part."""
-    scorer = VerifyRM.from_pretrained(model)
-    shares = [(scorer.score_records(half) > THRESHOLD).double().mean().item() if half else math.nan for half in halves]
-    return shares
+    def recalls(self, model: str, kind: str) -> tuple[float, float]:
+        """The share that the reward model accepts of those that the rule calls INCORRECT, and of all others."""
+        if model not in self._accepted:
+            scores = VerifyRM.from_pretrained(model).score_records(self.right)
+            self._accepted[model] = [score > THRESHOLD for score in scores.tolist()]
+        pairs = list(zip(self._accepted[model], self.misjudged(kind), strict=True))
+        parts = ([accepted for accepted, wrong in pairs if wrong is side] for side in (True, False))
+        misjudged, others = (fmean(part) if part else math.nan for part in parts)
+        return misjudged, others
 
 
 def problems_of(run: Run) -> Mapping[str, Problem]:
     """The run's training problems by their id."""
     which = {key: run.config[f"dataset_{key}"] for key in ("split", "size", "seed") if f"dataset_{key}" in run.config}
-    return {problem.problem_id: problem for problem in load_problems(run.config["dataset_name"], **which)}
+    return _problems(run.config["dataset_name"], tuple(which.items()))
+
+
+@cache
+def _problems(name: str, which: tuple[tuple[str, Any], ...]) -> dict[str, Problem]:
+    return {problem.problem_id: problem for problem in load_problems(name, **dict(which))}
 
 
 def truths(run: Run, problems: Mapping[str, Problem], negatives: Iterable[tuple[str, str]]) -> list[bool]:
     """Whether each completion, given with its problem's id, is in truth right."""
     is_true = truth_of(run.config["dataset_name"])
     assert is_true, "the world knows the truth"
-    return [is_true(problems[problem_id], completion) for problem_id, completion in negatives]
+    return [bool(is_true(problems[problem_id], completion)) for problem_id, completion in negatives]
 
 
-def record_of(run: Run, judges: Judges) -> Data:
+def record_of(run: Run, base: BaseCompletions) -> Data:
     """The record of a run."""
     measured = run.series("eval/true_accuracy")
     record: Data = {
@@ -112,13 +123,12 @@ def record_of(run: Run, judges: Judges) -> Data:
         "rolled_back": sum(value for _, value in run.series("reward_model/rolled_back")),
     }
     checkpoint = last_checkpoint(run.path)
-    if not checkpoint or not (checkpoint / REWARD_MODEL / FILE).is_file():
+    if not checkpoint or not (checkpoint / REWARD_MODEL / WEIGHTS).is_file():
         return record  # nothing was co-trained: its reward model, if it has one, is the starting one
-    halves = tuple(map(tuple, judges(run.config["verifier"])))
-    start = resolve_model(run.config["reward_model_name_or_path"], "reward_model")
-    record["misjudged"] = len(halves[0])
+    rule, start = run.config["verifier"], resolve_model(run.config["reward_model_name_or_path"], "reward_model")
+    record["misjudged"] = sum(base.misjudged(rule))
     for model, suffix in ((str(checkpoint / REWARD_MODEL), ""), (start, "_start")):
-        record[f"recall_misjudged{suffix}"], record[f"recall_others{suffix}"] = recalls(model, halves)
+        record[f"recall_misjudged{suffix}"], record[f"recall_others{suffix}"] = base.recalls(model, rule)
     problems = problems_of(run)
     pairs = [pair for path in run.steps_of("pairs") for pair in whole_records(path)]
     mined = [(pair["problem_id"], pair["negative"]) for pair in pairs if pair["negative_source"] == "mined"]
@@ -155,8 +165,8 @@ def main() -> None:
     runs = [read_run(path) for path in find_runs(arguments.folders) if (path / "finished.json").is_file()]
     if not runs:
         raise SystemExit(f"{arguments.folders[0]}: no finished run")
-    judges = judged_by(right_completions(arguments.completions, runs[0].config["model_name_or_path"]))
-    records = sorted((record_of(run, judges) for run in runs), key=lambda r: (r["variant"], r["seed"]))
+    base = BaseCompletions(right_completions(arguments.completions, runs[0].config["model_name_or_path"]))
+    records = sorted((record_of(run, base) for run in runs), key=lambda r: (r["variant"], r["seed"]))
     if arguments.out:
         lines = ",\n".join(json.dumps(record) for record in records)
         write_atomically(arguments.out, f"[\n{lines}\n]\n")
