@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 
 from cooper_rl.records import Reason, Verdict, Verification
@@ -22,6 +21,7 @@ from cooper_rl.verifiers.math.relation import Relation
 from cooper_rl.verifiers.math.stated import (
     Reading,
     closing_number,
+    has_answer,
     hedged,
     is_sentence,
     is_solution,
@@ -58,11 +58,11 @@ class MathVerifier:
         if text and same_text(answer_of_reference, text):
             return Verification.compared(True, shown(answer_of_reference), shown(text))
         answer = self._answer_form(text, gold, bare=reading.bare) if text else None
-        found = self._compared(reference, gold, reading, answer)
-        shut = found.reason is Reason.UNKNOWN_FORM and _may_be_absent(gold, reading, answer)
-        if shut and is_absent(gold, reading.completion):
-            return replace(found, verdict=Verdict.INCORRECT, reason=Reason.MISMATCH)
-        return found
+        if _may_be_absent(gold, reading, answer) and is_absent(gold, reading.completion):
+            if not has_answer(completion, reference):
+                return Verification(Verdict.UNPARSEABLE, Reason.NO_ANSWER, shown(reference))
+            return Verification.compared(False, shown(reference), shown(text or last_figure(completion) or ""))
+        return self._compared(reference, gold, reading, answer)
 
     def _compared(
         self, reference: str, gold: AnswerForm | None, reading: Reading, answer: AnswerForm | None
@@ -134,8 +134,8 @@ def _may_be_absent(gold: AnswerForm | None, reading: Reading, answer: AnswerForm
     if answer is None or choice_letter(answer):
         return answer is None and (reading.bare or reading.stated is None)
     if isinstance(answer, Expression):
-        return has_letters(answer)
-    return not isinstance(answer, Number | Partial)
+        return isinstance(gold, Number) and has_letters(answer)
+    return isinstance(gold, Number) and not isinstance(answer, Number | Partial)
 
 
 def _equal_or_open(found: Verification) -> Verification:

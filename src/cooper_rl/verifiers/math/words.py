@@ -72,9 +72,9 @@ class Words(AnswerForm):
         return Comparison.DIFFERENT if apart else Comparison.NOT_KNOWN
 
     def compare_as_answer(self, reference: AnswerForm) -> Comparison:
-        """NOT_KNOWN where the words may name a value or a letter, as "no solution" does."""
-        one_word = " " not in self.text and len(self.text) > 1
-        return Comparison.OPEN if one_word and reference.kind in _OTHER_KINDS else Comparison.NOT_KNOWN
+        """OPEN between a single word and a number, say. NOT_KNOWN for words that may name a value, as "no solution"."""
+        one_word = " " not in self.text and reference.kind in _OTHER_KINDS
+        return Comparison.OPEN if one_word else Comparison.NOT_KNOWN
 
 
 def is_decision(text: str) -> bool:
