@@ -22,7 +22,7 @@ _FIGURE = re.compile(
     r"[-+]?[$€£]?\d[\d,]*(?:\.\d+)?(?:/\d+)?%?|-? ?\\[dtc]?frac ?\{? ?\d+ ?\}? ?\{? ?\d+ ?\}?"
     r"|\d*\.\d*\\(?:overline|bar) ?\{? ?\d+ ?\}?"
 )
-_PARTS = re.compile(r"[-+/%,]")
+_SIMPLE = re.compile(r"-?\d+(?:\.\d+)?")  # without what may separate numbers: 3/4 is also 3 and 4
 _GROUPED = re.compile(r"(?<!\d)\d{1,3}(?: \d{3})+(?!\d)")
 _POWER = re.compile(r"(\d{1,6}) ?(?:\^|\*\*) ?\{? ?(\d{1,2})|\\sqrt ?\{? ?(\d+)|(\d{1,2}) ?!")
 _IN_WORDS = re.compile(rf"\b(?:(?:{'|'.join(NUMBER_WORDS)}|and)\b[\s-]?)+", re.IGNORECASE)
@@ -54,7 +54,8 @@ def _numbers(text: str) -> Iterator[Number | None]:
     """All numbers that are written in a text, in digits or in words, and the values of powers, roots and factorials."""
     figures = {found.group().rstrip(",") for found in _FIGURE.finditer(text)}
     figures |= {found.group().replace(" ", "") for found in _GROUPED.finditer(text)}
-    figures |= {part for figure in figures if "\\" not in figure for part in _PARTS.split(figure) if part}
+    figures |= {found.group() for found in _SIMPLE.finditer(text)}
+    figures |= {figure.lstrip("-+") for figure in figures}
     yield from (number(strip_markup(figure)) for figure in figures)
     for words in {found.group().strip(" -\n") for found in _IN_WORDS.finditer(text)}:
         yield from (Number(said[0]) for each in (words, *re.split(r"[\s-]+", words)) if (said := in_words(each)))
