@@ -1,11 +1,11 @@
-"""Precision and recall of the rule verifiers on labelled answers.
+"""Both errors of the rule verifiers on labelled answers: right ones called INCORRECT, and wrong ones called CORRECT.
 
     COOPER_DATA_DIR=<folder of local copies> python benchmarks/verifier_figures.py
 
 Sets: the hard ones of the verifier folder; completions of models (labelled by other rules, whose mistakes count
 against ours); and a generated one: GSM8K and MATH train references in other dress and forms (right), and with a
-number, sign or item changed (wrong). Precision: of those found CORRECT, how many are labelled so; recall: of those
-labelled correct, how many are found CORRECT. Intervals: Wilson, 95 %.
+number, sign or item changed (wrong). What is neither CORRECT nor INCORRECT is left open. Precision: of those found
+CORRECT, how many are labelled so. Intervals: Wilson, 95 %.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from cooper_rl.records import Verdict
 from cooper_rl.verifiers import RuleVerifier
 
 Item = tuple[str, str, bool]  # reference, completion, label
+SAID = (Verdict.CORRECT, Verdict.INCORRECT)
 CLOSINGS = (r"\boxed{{{}}}", "The answer is ${}$.", "#### {}", "{}")
 _NUMBER = re.compile(r"(?<![\w.\\])\d+(?:\.\d+)?")
 
@@ -97,17 +98,24 @@ def main() -> None:
     sets |= {path.name: from_file(path, arguments.limit) for path in sorted(folder.glob("labelled/*.jsonl.gz"))}
     sets["generated from GSM8K and MATH"] = generated(arguments.limit)
     mistakes, lost = [], []
-    print("| set | records | verifier | precision | recall | not judged |\n|---|---|---|---|---|---|")
+    print(
+        "| set | verifier | right | CORRECT | INCORRECT | wrong | INCORRECT | CORRECT | precision |\n"
+        + "|---" * 9
+        + "|"
+    )
     for name, items in sets.items():
         right_by_library = [False] * len(items)
         for kind in ("math_verify", "math"):
-            with RuleVerifier(kind) as verifier:
+            with RuleVerifier(kind, deadline_seconds=60) as verifier:  # so that a busy machine changes nothing
                 verdicts = verifier.verify_many([i[0] for i in items], [i[1] for i in items])
             hits = [verdict is Verdict.CORRECT for verdict in verdicts]
-            both = sum(hit and item[2] for hit, item in zip(hits, items, strict=True))
-            unknown = sum(v not in (Verdict.CORRECT, Verdict.INCORRECT) for v in verdicts) / len(items)
-            figures = f"{share(both, sum(hits))} | {share(both, sum(i[2] for i in items))} | {unknown:.3f}"
-            print(f"| {name} | {len(items)} | {kind} | {figures} |", flush=True)
+            counts = Counter((item[2], verdict) for item, verdict in zip(items, verdicts, strict=True))
+            cells = [name, kind]
+            for label, order in ((True, SAID), (False, SAID[::-1])):
+                count = sum(item[2] is label for item in items)
+                cells += [str(count), *(share(counts[label, verdict], count) for verdict in order)]
+            cells.append(share(counts[True, Verdict.CORRECT], sum(hits)))
+            print("| " + " | ".join(cells) + " |", flush=True)
             right = [hit == item[2] for hit, item in zip(hits, items, strict=True)]
             if kind == "math_verify":
                 right_by_library = right

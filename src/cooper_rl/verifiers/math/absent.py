@@ -16,7 +16,7 @@ from cooper_rl.verifiers.math.markup import strip_markup
 from cooper_rl.verifiers.math.number import Number, number
 from cooper_rl.verifiers.math.numerals import NUMBER_WORDS, in_words
 
-MAX_NUMBERS = 1000  # of a text; with more, nothing is proved
+MAX_FIGURES = 2000  # different ones in a text; with more, nothing is proved
 MAX_POWER = 40
 _FIGURE = re.compile(
     r"[-+]?[$€£]?\d[\d,]*(?:\.\d+)?(?:/\d+)?%?|-? ?\\[dtc]?frac ?\{? ?\d+ ?\}? ?\{? ?\d+ ?\}?"
@@ -44,19 +44,23 @@ def is_absent(gold: AnswerForm | None, text: str) -> bool:
     """Whether a text surely does not state this answer, a number or several: one of them is not among its numbers."""
     if isinstance(gold, Group):
         return any(is_absent(item, text) for item in gold.items)
-    if not isinstance(gold, Number):
+    figures = _figures(text) if isinstance(gold, Number) else set()
+    if not isinstance(gold, Number) or len(figures) > MAX_FIGURES:
         return False
-    numbers = {each for each in _numbers(text) if each is not None}
-    return len(numbers) <= MAX_NUMBERS and all(gold.compare(each) is Comparison.DIFFERENT for each in numbers)
+    return all(gold.compare(each) is Comparison.DIFFERENT for each in _numbers(text, figures))
 
 
-def _numbers(text: str) -> Iterator[Number | None]:
-    """All numbers that are written in a text, in digits or in words, and the values of powers, roots and factorials."""
+def _figures(text: str) -> set[str]:
+    """The numbers in digits, as written, in every way in which their signs and separators may be meant."""
     figures = {found.group().rstrip(",") for found in _FIGURE.finditer(text)}
     figures |= {found.group().replace(" ", "") for found in _GROUPED.finditer(text)}
     figures |= {found.group() for found in _SIMPLE.finditer(text)}
-    figures |= {figure.lstrip("-+") for figure in figures}
-    yield from (number(strip_markup(figure)) for figure in figures)
+    return figures | {figure.lstrip("-+") for figure in figures}
+
+
+def _numbers(text: str, figures: set[str]) -> Iterator[Number]:
+    """The numbers in digits and in words, and the values of powers, roots and factorials."""
+    yield from (found for figure in figures if (found := number(strip_markup(figure))))
     for words in {found.group().strip(" -\n") for found in _IN_WORDS.finditer(text)}:
         yield from (Number(said[0]) for each in (words, *re.split(r"[\s-]+", words)) if (said := in_words(each)))
     yield from (Number(value) for said, value in _SAID.items() if said.search(text))
