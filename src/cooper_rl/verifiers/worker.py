@@ -57,7 +57,9 @@ def judge(explain: Explain, reference: str, completion: str) -> Verification:
         if mismatch and not has_answer(reading.completion, reference):
             return replace(found, reason=Reason.NO_ANSWER)
         several = hedged(reading)
-        stated = None if several or found.reason is Reason.CONTRADICTION else reading.stated or found.parsed_answer
+        stated = reading.stated or (found.parsed_answer if found.verdict is Verdict.CORRECT else None)
+        if several or found.reason is Reason.CONTRADICTION:
+            stated = None
         return replace(found, several_answers=several, answer=one_writing(stated) if stated else None)
     except Exception as error:  # a library's failure becomes a verdict and does not crash the worker
         return Verification(Verdict.ERROR, Reason.CRASH, parsed_answer=type(error).__name__)
