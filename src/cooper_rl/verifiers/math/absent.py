@@ -41,11 +41,11 @@ _SAID = {
 
 
 def is_absent(gold: AnswerForm | None, text: str) -> bool:
-    """Whether a text surely does not state this answer, a number or several: one of them is not among its numbers."""
+    """Whether a text with numbers surely does not state this one, or one of these: it is not among its numbers."""
     if isinstance(gold, Group):
         return any(is_absent(item, text) for item in gold.items)
     figures = _figures(text) if isinstance(gold, Number) else set()
-    if not isinstance(gold, Number) or len(figures) > MAX_FIGURES:
+    if not isinstance(gold, Number) or not 0 < len(figures) <= MAX_FIGURES:
         return False
     return all(gold.compare(each) is Comparison.DIFFERENT for each in _numbers(text, figures))
 
