@@ -134,7 +134,7 @@ def _by_estimate(reference: Number | Expression, answer: Number | Expression) ->
         return None
     digits = (form.decimals for form in (reference, answer) if isinstance(form, Number) and form.decimals is not None)
     rounding = max((10.0**-count for count in digits), default=0.0)
-    if not a.differs_from(b, rounding + 2 / NEAR * max(a.scale, b.scale)):
+    if not a.differs_from(b, rounding + 2 / NEAR * max(map(abs, (*a.values, *b.values)))):
         return None
     return Comparison.DIFFERENT if a.letters == b.letters else Comparison.OPEN
 
