@@ -12,7 +12,6 @@ from safetensors.torch import load_file
 
 from cooper_rl.domains.nano import weekdays
 from cooper_rl.domains.nano.arithmetic import Arithmetic
-from cooper_rl.domains.nano.day_wordings import WORDINGS, days_in, worded
 from cooper_rl.domains.nano.kinship import Kinship
 from cooper_rl.domains.nano.numbers import canonical_number, stated_number
 from cooper_rl.domains.nano.pretrain import PretrainConfig, begun, pretrain
@@ -174,13 +173,12 @@ def test_truth_understands_every_form_of_a_weekday(form):
         assert not WEEKDAYS.is_true(problem, WEEKDAYS.write(problem, rng, "blank"))
 
 
-@pytest.mark.parametrize("rule", ["math", "math_verify"])
-def test_of_weekdays_the_rule_says_nothing_and_some_demonstrations_are_a_day_off(rule):
+def test_of_weekdays_the_rule_says_nothing_and_some_demonstrations_are_a_day_off():
     problems = weekday_problems(200, 3)
     rng = random.Random(0)
     texts = [WEEKDAYS.write(problem, rng) for problem in problems]
     true = [WEEKDAYS.is_true(problem, text) for problem, text in zip(problems, texts, strict=True)]
-    with RuleVerifier(rule, workers=1) as verifier:
+    with RuleVerifier("math_verify", workers=1) as verifier:
         checks = verifier.explain_many([p.reference_answer for p in problems], texts)
     assert {check.verdict for check, right in zip(checks, true, strict=True) if right} == {Verdict.UNPARSEABLE}
     assert Verdict.CORRECT not in {check.verdict for check in checks}
@@ -188,43 +186,6 @@ def test_of_weekdays_the_rule_says_nothing_and_some_demonstrations_are_a_day_off
     assert 0.4 < sum(true) / len(true) < 0.6
     worked = [WEEKDAYS.write(problem, rng, "steps") for problem in problems]
     assert all(WEEKDAYS.is_true(problem, text) for problem, text in zip(problems, worked, strict=True))
-
-
-@pytest.mark.parametrize(
-    ("text", "days"),
-    [
-        ("We land one day past Monday.", {"Tuesday"}),
-        ("Sunday after Sunday. That is the day that follows Sunday.", {"Monday"}),
-        ("It comes a day later than Saturday.", {"Sunday"}),
-        ("It comes out the day before Monday.", {"Sunday"}),
-        ("We stop one day short of Friday.", {"Thursday"}),
-        ("That is the eve of Sunday.", {"Saturday"}),
-        ("That puts us right between Tuesday and Thursday.", {"Wednesday"}),
-        ("It is right between Saturday and Monday.", {"Sunday"}),
-        ("It is right between Monday and Friday.", {"Tuesday", "Thursday"}),
-        ("Tuesday comes just before that day.", {"Wednesday"}),
-        ("Tuesday comes just after that day.", {"Monday"}),
-        ("The next day is Monday.", {"Sunday"}),
-        ("We land two days past Saturday.", {"Monday"}),
-        ("It comes two days ahead of Monday.", {"Saturday"}),
-        ("In two days it is Wednesday.", {"Monday"}),
-        ("We land on the middle of the working week.", {"Wednesday"}),
-        ("That gives us the last day of the weekend.", {"Sunday"}),
-        ("It comes out as the start of the working week.", {"Monday"}),
-        ("Two days after Monday is Wednesday.", set()),
-        ("We land on the last day.", set()),
-    ],
-)
-def test_a_reader_knows_the_day(text, days):
-    assert set(days_in(text)) == days
-
-
-def test_every_wording_is_read_as_the_day_that_it_was_written_for():
-    for form, wordings in WORDINGS.items():
-        rng = random.Random(form)
-        for day in weekdays.WEEKDAYS:
-            said = {worded(day, form, rng) for _ in range(50)}
-            assert len(said) >= len(wordings) and {frozenset(days_in(text)) for text in said} == {frozenset({day})}
 
 
 def test_triples_of_the_mixed_world_say_whether_statement_and_reference_agree():

@@ -1,9 +1,8 @@
 """A nano world with a part that the rule cannot read: arithmetic, and weekdays that are found by counting.
 
 Numbers can be written in several forms, and under the rule's reward the policy learns to write those that the rule
-reads. Weekdays are stated in free wording ("We land one day past Monday."), which no comparison decides, so the rule
-cannot teach them. Some demonstrations miscount by a day, and only a reward on weekdays shows the policy which way of
-counting is right.
+reads. Weekdays are written in sentences, on which math-verify alone has no verdict, so the rule cannot teach them. Some
+demonstrations miscount by a day, and only a reward on weekdays shows the policy which way of counting is right.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from datetime import date
 from typing import ClassVar
 
 from cooper_rl.domains.nano.arithmetic import Arithmetic
-from cooper_rl.domains.nano.day_wordings import WEEKDAYS, days_in, worded
 from cooper_rl.domains.nano.generators import accepted, endless, problem_of
 from cooper_rl.domains.nano.numbers import number_words
 from cooper_rl.domains.nano.world import HEDGE
@@ -23,11 +21,12 @@ from cooper_rl.records import Problem
 
 TASK = "calendar_arithmetic"
 CALENDAR = {"year": 2022, "tasks": ["weekday_offset"], "offset_upper_bound": 30}
-DAY_FORMS = {"past": 0.2, "ahead": 0.2, "between": 0.2, "neighbour": 0.12, "second": 0.1, "place": 0.18}
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+DAY_FORMS = {"plain": 0.35, "day": 0.25, "hash": 0.15, "short": 0.25}
 MISCOUNTED = 0.4  # share of weekday demonstrations, where no way is given, that wrongly count the first day too
 
 _WEEKDAY = rf"(?P<day>{'|'.join(day[:3] for day in WEEKDAYS)})(?:\w*day)?\b"
-_PLAIN = tuple(  # no demonstration states a weekday so, but a policy may come to
+_STATEMENTS = tuple(
     re.compile(pattern)
     for pattern in (
         rf"\\boxed\{{{_WEEKDAY}\}}",
@@ -72,7 +71,13 @@ class Weekdays(Arithmetic):
 
     def state(self, problem: Problem, answer: str, form: str, rng: random.Random) -> str:
         """The closing sentence that states a weekday or a number in this form."""
-        return worded(answer, form, rng) if is_weekday(problem) else super().state(problem, answer, form, rng)
+        if not is_weekday(problem):
+            return super().state(problem, answer, form, rng)
+        if form == "hash":
+            return f"#### {answer}"
+        if form == "day":
+            return f"So it is a {answer}."
+        return f"The answer is {answer[:3] if form == 'short' else answer}."
 
     def another(self, problem: Problem, answer: str, rng: random.Random) -> str:
         """Another weekday or number."""
@@ -92,8 +97,7 @@ class Weekdays(Arithmetic):
 
     def stated(self, completion: str) -> str | None:
         """The one weekday or number that the completion states as its answer; None if it states none or several."""
-        found = {self.canonical(match.group("day")) for said in _PLAIN for match in said.finditer(completion)}
-        found.update(days_in(completion))
+        found = {self.canonical(match.group("day")) for said in _STATEMENTS for match in said.finditer(completion)}
         if number := super().stated(completion):
             found.add(number)
         return found.pop() if len(found) == 1 and not HEDGE.search(completion) else None
