@@ -345,6 +345,11 @@ def test_where_a_completion_states_its_answer(completion, answer):
         ("4", "Thus, we get 3 + 1 = 4.", "CORRECT"),
         ("Yes", "The answer is: True", "CORRECT"),
         ("no", r"\boxed{\text{True}}", "INCORRECT"),
+        ("3", r"(a) \boxed{2} is the first. (b) As to the second, \boxed{3}.", "UNPARSEABLE"),  # one part is right
+        ("4", r"(a) \boxed{2} is the first. (b) As to the second, \boxed{3}.", "INCORRECT"),
+        ("3", r"It is \boxed{2}, or perhaps \boxed{3} of the others.", "INCORRECT"),
+        ("3", " So: ".join(rf"\boxed{{{n}}} is it." for n in range(1, 8)), "INCORRECT"),
+        ("3", r"\boxed{2} was wrong, wait: \boxed{3}", "CORRECT"),
         ("No", "The answer is No or 7.", "UNPARSEABLE"),
         ("(1, 2)", "It could be (1, 3), but maybe (1, 2).", "INCORRECT"),
         ("0", "0000000000", "UNPARSEABLE"),

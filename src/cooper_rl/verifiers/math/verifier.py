@@ -31,6 +31,8 @@ from cooper_rl.verifiers.math.stated import (
 )
 from cooper_rl.verifiers.math.words import Words
 
+MAX_PARTS = 5  # boxes that may be answers to a question's parts; who boxes more is guessing
+
 
 class MathVerifier:
     """Compares the answer that a completion states with the reference answer.
@@ -89,8 +91,9 @@ class MathVerifier:
     def _of_several(self, reference: str, gold: AnswerForm | None, reading: Reading) -> Verification | None:
         """The verdict on a completion that gives several answers that differ, and does not retract any of them.
 
-        It is INCORRECT if the completion does not decide between them, or if none of them is the reference answer. It
-        is left open where one may be: the others may be intermediate results, or answers to other parts.
+        It is INCORRECT if the completion does not decide between them, if none of them is the reference answer, or if
+        there are more than `MAX_PARTS`. It is left open where one may be right: the others may be intermediate results,
+        or answers to other parts.
         """
         texts = list(dict.fromkeys(reading.boxes))
         if len(texts) < 2:
@@ -101,7 +104,7 @@ class MathVerifier:
         if not any(first and form and compare(first, form) is Comparison.DIFFERENT for form in others):
             return None
         shut = gold is not None and all(form and compare(gold, form) is Comparison.DIFFERENT for form in forms)
-        if shut or hedged(reading, in_boxes=False):
+        if shut or len(texts) > MAX_PARTS or hedged(reading, in_boxes=False):
             return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, reference)
         return Verification(Verdict.UNPARSEABLE, Reason.CONTRADICTION, shown(reference), shown(texts[-1]))
 
