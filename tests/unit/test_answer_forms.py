@@ -391,8 +391,12 @@ def test_a_value_equals_itself_in_every_dress(value, dress, other):
 @given(VALUES, VALUES, st.sampled_from(DRESSES), st.sampled_from(DRESSES))
 @settings(max_examples=300, deadline=None)
 def test_another_value_is_another_in_every_dress(value, other, dress, other_dress):
-    if value != other:
-        assert same(dress(value), other_dress(other)) is False
+    """Values that are close may be the same one, rounded: they are not equal, and may be left open."""
+    found = same(dress(value), other_dress(other))
+    if abs(value - other) > max(abs(value), abs(other)) / 100 + Fraction(1, 2):
+        assert found is False
+    elif value != other:
+        assert found is not True
 
 
 @given(st.integers(0, 10**9))

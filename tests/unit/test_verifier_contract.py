@@ -49,7 +49,8 @@ def in_workers(monkeypatch):
     ],
 )
 def test_every_verifier_holds_to_the_contract(kind, answers, stated):
-    check_verifier(kind, answers, stated=stated, deadline_seconds=2.0)
+    symmetric = kind != "math"  # it looks for the reference's number in the completion: 12 is not in (1, 2)
+    check_verifier(kind, answers, stated=stated, symmetric=symmetric, deadline_seconds=2.0)
 
 
 FORMS = [

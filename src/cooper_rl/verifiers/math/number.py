@@ -201,9 +201,8 @@ def may_be_rounded(a: Number, b: Number) -> bool:
         step = _step(a) or Fraction(0)
         return difference == step and size >= 1000 * step
     steps = [step for step in (_step(a), _step(b)) if step]
-    if (a.value.denominator == 1) != (b.value.denominator == 1) and size >= 10:
-        steps.append(Fraction(1))
-    return bool(steps) and (2 * difference <= max(steps) or _near(a.value, b.value))
+    whole = (a.value.denominator == 1) != (b.value.denominator == 1) and size >= 10 and 2 * difference <= 1
+    return whole or (bool(steps) and (2 * difference <= max(steps) or _near(a.value, b.value)))
 
 
 def _step(number: Number) -> Fraction | None:

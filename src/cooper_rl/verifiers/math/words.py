@@ -24,7 +24,7 @@ _FAMILIES = tuple(
         MONTHS,
     )
 )
-_OTHER_KINDS = ("number", "expression", "intervals", "matrix")
+_OTHER_KINDS = ("number", "intervals", "matrix")
 _KNOWN = frozenset().union(*_FAMILIES, ("none", "undefined", "infinity"))
 _DECISION = re.compile(r"yes|no|true|false", re.IGNORECASE)
 _SAME_DECISION = {"true": "yes", "false": "no"}  # for questions whether a statement is true
@@ -69,7 +69,7 @@ class Words(AnswerForm):
         if _SAME_DECISION.get(self.text, self.text) == _SAME_DECISION.get(answer.text, answer.text):
             return Comparison.EQUAL
         apart = any({self.text, answer.text} <= family for family in _FAMILIES)
-        return Comparison.DIFFERENT if apart else Comparison.OPEN
+        return Comparison.DIFFERENT if apart else Comparison.NOT_KNOWN
 
     def compare_as_answer(self, reference: AnswerForm) -> Comparison:
         """OPEN between a single word and a number, say. NOT_KNOWN for words that may name a value, as "no solution"."""
