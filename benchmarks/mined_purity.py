@@ -14,7 +14,6 @@ a run does. For no witness, each witness alone and both, at several values of `m
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields, replace
@@ -22,13 +21,14 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-import yaml
 
 from cooper_rl.domains.problems import load_problems, truth_of
+from cooper_rl.jsonl import whole_records
 from cooper_rl.method.agreement import shares
 from cooper_rl.method.doubt import Doubt, estimate, logits
 from cooper_rl.method.negatives.mined import mined
 from cooper_rl.records import THRESHOLD, Batch, Reason, Report, Rollout, Verdict
+from cooper_rl.report.runs import Run, read_run
 from cooper_rl.verifiers.kinds import misses_per_hit
 
 WITNESSES = {"none": (False, False), "score": (True, False), "agreement": (False, True), "both": (True, True)}
@@ -43,17 +43,15 @@ def rollout_of(row: dict[str, object]) -> Rollout:
     return replace(made, verdict=verdict, reason=reason, right_estimate=0.0, held_back="")
 
 
-def weighed(run: Path, misses: float | None) -> Iterator[list[Weighed]]:
+def weighed(run: Run, misses: float | None) -> Iterator[list[Weighed]]:
     """The rollouts of each step with their truth and estimates."""
-    config = yaml.safe_load((run / "config.yaml").read_text())
-    name, rate = config["dataset_name"], misses_per_hit(config["verifier"]) if misses is None else misses
+    name, rate = run.config["dataset_name"], misses_per_hit(run.config["verifier"]) if misses is None else misses
     truth, doubt = truth_of(name), Doubt(rate, 1.0)
     if truth is None:
-        raise SystemExit(f"{run}: the data set {name} has no truth of its own")
-    given = {"split": config.get("dataset_split", "train"), "seed": config.get("dataset_seed", 0)}
-    problems = {p.question: p for p in load_problems(name, size=config.get("dataset_size"), **given)}
-    for step, path in enumerate(sorted((run / "rollouts").glob("step_*.jsonl")), 1):
-        rollouts = [rollout_of(json.loads(line)) for line in path.open()]
+        raise SystemExit(f"{run.path}: the data set {name} has no truth of its own")
+    problems = {problem.question: problem for problem in load_problems(name, **run.problem_settings)}
+    for step, path in enumerate(run.steps_of("rollouts"), 1):
+        rollouts = [rollout_of(row) for row in whole_records(path)]
         doubt.after(Report(step, Batch(step, tuple(rollouts), ())), whole=False)
         yield [
             (rollout, bool(truth(problems[rollout.question], rollout.completion)), estimates(doubt, rollout, *place))
@@ -99,7 +97,7 @@ def main() -> None:
     parser.add_argument("--pairs_per_prompt", type=int, default=2)
     parser.add_argument("--max_right", type=float, nargs="+", default=[0.02, 0.05, 0.1, 0.2])
     args = parser.parse_args()
-    steps = [step for run in args.runs for step in weighed(run, args.misses_per_hit)]
+    steps = [step for path in args.runs for step in weighed(read_run(path), args.misses_per_hit)]
     doubtful = [right for step in steps for rollout, right, _ in step if rollout.verification.doubtful]
     print(f"{len(steps)} steps, {len(doubtful)} doubtful rollouts, {sum(doubtful)} of them right")
     print("| witness | max_right | mined | purity | replayed | purity | exploits lost |\n|---|---|---|---|---|---|---|")

@@ -94,8 +94,7 @@ class BaseCompletions:
 
 def problems_of(run: Run) -> Mapping[str, Problem]:
     """The run's training problems by their id."""
-    which = {key: run.config[f"dataset_{key}"] for key in ("split", "size", "seed") if f"dataset_{key}" in run.config}
-    return _problems(run.config["dataset_name"], tuple(which.items()))
+    return _problems(run.config["dataset_name"], tuple(run.problem_settings.items()))
 
 
 @cache

@@ -74,8 +74,7 @@ def last_rollouts(run: Run) -> dict[str, dict[str, float]]:
     is_true = truth_of(name)
     if is_true is None:
         return {}
-    which = {key: run.config[f"dataset_{key}"] for key in ("split", "size", "seed") if f"dataset_{key}" in run.config}
-    problems = {problem.problem_id: problem for problem in load_problems(name, **which)}
+    problems = {problem.problem_id: problem for problem in load_problems(name, **run.problem_settings)}
     found: dict[str, list[list[float]]] = {}
     for path in run.steps_of("rollouts")[-LAST:]:
         for rollout in whole_records(path):

@@ -37,6 +37,12 @@ class Run:
     def seed(self) -> int:
         return int(self.config.get("seed", 0))
 
+    @property
+    def problem_settings(self) -> dict[str, Any]:
+        """Which problems of `dataset_name` it was trained on: what `load_problems` takes beside the name."""
+        names = ("split", "size", "seed")
+        return {name: self.config[f"dataset_{name}"] for name in names if f"dataset_{name}" in self.config}
+
     def series(self, key: str) -> list[tuple[int, float]]:
         """(step, value) of a metric, at the steps where it was measured."""
         return [(int(row["step"]), float(row[key])) for row in self.metrics if row.get(key) is not None]

@@ -112,9 +112,11 @@ def _same_constant(reference: Number | Expression, answer: Number | Expression, 
         number, other = (_as_number(form, value) for form, value in zip((reference, answer), values, strict=True))
         if isinstance(reference, Number) and rounds_to(number, other):
             return Comparison.EQUAL
-        if may_be_rounded(number, other) and not algebra.equal_values(a, b):
-            return Comparison.OPEN
-    return Comparison.of(algebra.equal_values(a, b))
+        rounded = may_be_rounded(number, other)
+    else:
+        rounded = False
+    same = algebra.equal_values(a, b)
+    return Comparison.OPEN if rounded and not same else Comparison.of(same)
 
 
 def _as_number(form: Number | Expression, value: Any) -> Number:

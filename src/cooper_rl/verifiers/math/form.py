@@ -80,7 +80,7 @@ Read: TypeAlias = Callable[[str], AnswerForm | None]
 
 @dataclass(frozen=True, slots=True)
 class Partial(AnswerForm):
-    """An answer of which a part could not be read, such as a condition. It may be EQUAL, but is never DIFFERENT."""
+    """An answer with a part that could not be read, such as a condition. It may be EQUAL, and is never DIFFERENT."""
 
     kind: ClassVar[str] = "partial"
     library_decides: ClassVar[bool] = True

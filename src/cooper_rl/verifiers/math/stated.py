@@ -145,12 +145,16 @@ def _after_cue(text: str) -> str | None:
 
 def is_solution(reference: str) -> bool:
     """Whether a reference is a worked solution that states its answer, not the answer alone."""
-    return len(reference) > MAX_BARE or bool(_BOX.search(reference)) or "####" in reference
+    return len(reference) > MAX_BARE or _is_marked(reference)
 
 
 def is_unmarked_solution(reference: str) -> bool:
     """Whether a reference is a worked solution whose answer is neither in a box nor after "####"."""
-    return len(reference) > MAX_BARE and not _BOX.search(reference) and "####" not in reference
+    return is_solution(reference) and not _is_marked(reference)
+
+
+def _is_marked(reference: str) -> bool:
+    return bool(_BOX.search(reference)) or "####" in reference
 
 
 def is_sentence(text: str) -> bool:

@@ -21,7 +21,6 @@ from cooper_rl.verifiers.math.relation import Relation
 from cooper_rl.verifiers.math.stated import (
     Reading,
     closing_number,
-    has_answer,
     hedged,
     is_sentence,
     is_solution,
@@ -61,8 +60,6 @@ class MathVerifier:
             return Verification.compared(True, shown(answer_of_reference), shown(text))
         answer = self._answer_form(text, gold, bare=reading.bare) if text else None
         if _may_be_absent(gold, reading, answer) and is_absent(gold, reading.completion):
-            if not has_answer(completion, reference):
-                return Verification(Verdict.UNPARSEABLE, Reason.NO_ANSWER, shown(reference))
             return Verification.compared(False, shown(reference), shown(text or last_figure(completion) or ""))
         return self._compared(reference, gold, reading, answer)
 
@@ -70,8 +67,9 @@ class MathVerifier:
         self, reference: str, gold: AnswerForm | None, reading: Reading, answer: AnswerForm | None
     ) -> Verification:
         """The verdict by comparing the stated answer, or else the number with which the text ends."""
-        unstated = answer is None and (reading.bare or reading.stated is None)
-        guess = unstated and (closing_number(reading.completion) or last_figure(reading.completion))
+        guess = _states_nothing(reading, answer) and (
+            closing_number(reading.completion) or last_figure(reading.completion)
+        )
         if guess and isinstance(gold, Number) and not gold.unit:
             return _explain_guess(reference, gold, self._form_of(guess), guess)
         if reading.stated is None or answer is None:
@@ -134,11 +132,16 @@ def _may_be_absent(gold: AnswerForm | None, reading: Reading, answer: AnswerForm
     It does not where the answer may be that number in a form that was not computed or read, such as `10 + 7`, nor where
     it is a choice letter.
     """
-    if answer is None or choice_letter(answer):
-        return answer is None and (reading.bare or reading.stated is None)
-    if isinstance(answer, Expression):
-        return isinstance(gold, Number) and has_letters(answer)
-    return isinstance(gold, Number) and not isinstance(answer, Number | Partial)
+    if answer is None:
+        return _states_nothing(reading, answer)
+    if not isinstance(gold, Number) or choice_letter(answer):
+        return False
+    return has_letters(answer) if isinstance(answer, Expression) else not isinstance(answer, Number | Partial)
+
+
+def _states_nothing(reading: Reading, answer: AnswerForm | None) -> bool:
+    """Whether a completion has neither a box nor an answer after a cue, and is not itself an answer."""
+    return answer is None and (reading.bare or reading.stated is None)
 
 
 def _equal_or_open(found: Verification) -> Verification:
