@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -47,6 +48,14 @@ def test_a_few_that_score_as_the_right_ones_do_are_probably_right():
     assert of(WRONG, 0.9, found) == pytest.approx(0.09) and of(WRONG, 0.1, found) == 0.0
     assert {r.score for r in found if r.held_back} == {0.9} and sum(bool(r.held_back) for r in found) == 20
     assert {text.split()[1] for text in mined(found)} == {"0.1"}
+
+
+def test_what_scored_as_the_right_ones_do_when_the_run_began_is_held_back_though_it_scores_low_now():
+    """20 wrong ones score 0.1 now and scored 0.9 then, as 60 CORRECT ones did."""
+    then = [replace(r, start_score=0.9) for r in apart(RIGHT, 0.8, 60) + apart(WRONG, 0.1, 20)]
+    found = weighed(then + [replace(r, start_score=0.1) for r in apart(WRONG, 0.2, 20)])
+    assert of(WRONG, 0.1, found) == pytest.approx(0.09) and of(WRONG, 0.2, found) == 0.0
+    assert sum(bool(r.held_back) for r in found) == 20
 
 
 def test_a_flood_of_exploits_is_mined():

@@ -298,6 +298,29 @@ def test_what_is_held_back_is_remembered_over_a_resume(tmp_path, verifier):
     assert fresh.learn(fresh.score(samples(2), 2)).metrics["pairs/held_back"] == 6.0  # 3 of 6
 
 
+class Remembering(Counting):
+    """As `Counting`, but knows its first scores."""
+
+    def start_scores(self, triples):
+        self.log.append("start")
+        return [0.9] * len(triples)
+
+
+@pytest.mark.parametrize(
+    ("settings", "asked"),
+    [({}, 2), ({"mined_max_right": 1.0}, 0), ({"arm": "static"}, 0), ({"arm": "hybrid+cotrain"}, 2)],
+)
+def test_the_reward_models_first_scores_are_asked_for_where_doubt_needs_them(tmp_path, verifier, settings, asked):
+    model = Remembering()
+    cooper = method(tmp_path, verifier, model, **settings)
+    for step in (1, 2):
+        batch = cooper.score(samples(1), step)
+        cooper.learn(batch)
+    assert model.log.count("start") == asked
+    assert {rollout.start_score for rollout in batch.rollouts} == ({0.9} if asked else {None})
+    assert (min(rollout.score for rollout in batch.rollouts) < 0.9) == (settings.get("arm") != "static")
+
+
 def test_mined_max_right_of_one_is_cooper_as_it_was(tmp_path, verifier):
     cooper = method(tmp_path, verifier, Counting(), rule_misses_per_hit=1.0, mined_max_right=1.0)
     report = cooper.learn(cooper.score(samples(2), 2))

@@ -64,7 +64,7 @@ def make_cooper(
     }
     given = settings.rule_misses_per_hit
     misses = misses_per_hit(verifier.kind) if given is None else given
-    doubt = Doubt(misses, settings.mined_max_right)
+    doubt = Doubt(misses, settings.mined_max_right, reward_model if settings.cotrain else None)
     monitors = make_monitors(settings, reward_model, anchors, world, misses)
     return Cooper(
         settings,

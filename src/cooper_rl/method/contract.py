@@ -156,12 +156,18 @@ def check_reward_model(model: RewardModel, resumed: RewardModel, folder: Path) -
     metrics = model.update(pairs, labelled)
     assert model.version == version + 1, "an update raises the version by one"
     assert metrics and all(math.isfinite(value) for value in metrics.values()), f"metrics {metrics}"
+    if hasattr(model, "start_scores"):
+        after = _scores(model, rollouts)
+        assert list(model.start_scores(rollouts)) == before, "start_scores differ from the scores before any update"
+        assert _scores(model, rollouts) == after, "start_scores changed the present scores"
     model.restore(kept)
     assert _scores(model, rollouts) == before, "after restore, scores differ from those at the snapshot"
     model.update(pairs, labelled)
     model.save(folder)
     resumed.load(folder)
     assert resumed.version == model.version
+    if hasattr(resumed, "start_scores"):
+        assert list(resumed.start_scores(rollouts)) == before, "after load, start_scores are other ones"
     for one in (model, resumed):
         one.update(pairs[::-1], [replace(triple, correct=False) for triple in labelled])
     assert _scores(resumed, rollouts) == _scores(model, rollouts), "after load, the next update gives other scores"

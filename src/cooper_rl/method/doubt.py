@@ -11,7 +11,8 @@ recent rollouts that are like a doubtful one, let C be CORRECT and I be doubtful
     P(right) = min(1, m C / I)
 
 Two witnesses say what is alike. A rollout's `score` is near the score of the other. At least as large a `share` of its
-group states the same answer.
+group states the same answer. The score is by the reward model as it was when the run began: a right completion that
+was once taught as wrong scores low from then on, would be mined again for that, and would be unlearned.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ import numpy as np
 
 from cooper_rl.method.agreement import shares
 from cooper_rl.method.monitor import Monitor
-from cooper_rl.records import Report, Rollout, Verdict
+from cooper_rl.method.reward_model import RewardModel
+from cooper_rl.records import Report, Rollout, Sample, Verdict
 
 WINDOW_STEPS = 20  # the rollouts of this many last steps are compared
 NEIGHBOURS = 20  # doubtful rollouts that are compared with each one, the nearest by score, and at least
@@ -45,13 +47,19 @@ class Doubt(Monitor):
     Args:
         misses_per_hit: how many right completions the rule calls INCORRECT for each one that it calls CORRECT.
         max_right: a completion is held back where the estimate is above this; 1 holds nothing back.
+        reward_model: asked for `start_scores`, if it has them. Without them the present scores are compared.
     """
 
     name = "doubt"
 
-    def __init__(self, misses_per_hit: float, max_right: float) -> None:
+    def __init__(self, misses_per_hit: float, max_right: float, reward_model: RewardModel | None = None) -> None:
         self.misses_per_hit, self.max_right = misses_per_hit, max_right
+        self.scorer = getattr(reward_model, "start_scores", None) if max_right < 1 else None
         self.seen: list[Row] = []
+
+    def start_scores(self, samples: Sequence[Sample]) -> list[float] | list[None]:
+        """The samples' scores by the reward model as it was when the run began; None where it cannot tell."""
+        return self.scorer(samples) if self.scorer else [None] * len(samples)
 
     def weigh(self, rollouts: Sequence[Rollout], step: int) -> list[Rollout]:
         """The rollouts of a step, with `right_estimate` and `held_back` filled in where they are doubtful."""
@@ -108,8 +116,9 @@ def estimate(seen_N4: np.ndarray, misses_per_hit: float, logit: float | None, sh
 
 
 def logits(rollouts: Sequence[Rollout]) -> list[float]:
-    """The logit of each rollout's score, rounded; 0 where there is no score."""
-    score_N = np.nan_to_num(np.array([rollout.score for rollout in rollouts], dtype=np.float64), nan=0.5)
+    """The logit of each rollout's score as the run began, else of its present one, rounded; 0 where there is none."""
+    scores = [rollout.score if rollout.start_score is None else rollout.start_score for rollout in rollouts]
+    score_N = np.nan_to_num(np.array(scores, dtype=np.float64), nan=0.5)
     score_N = np.clip(score_N, EDGE, 1 - EDGE)
     logit_N: list[float] = np.log(score_N / (1 - score_N)).round(DECIMALS).tolist()
     return logit_N

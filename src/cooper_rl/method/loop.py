@@ -74,15 +74,15 @@ class Cooper:
         started = time.perf_counter()
         verified = self.verifier.explain_many([s.reference_answer for s in samples], [s.completion for s in samples])
         scores = self.reward_model.score(samples) if self.reward_model else [float("nan")] * len(samples)
-        own = [Rollout.of(s, v, z, self.reward.of(v, z)) for s, v, z in zip(samples, verified, scores, strict=True)]
+        judged = zip(samples, verified, scores, self.doubt.start_scores(samples), strict=True)
+        own = [Rollout.of(s, v, z, self.reward.of(v, z), start) for s, v, z, start in judged]
         seconds = time.perf_counter() - started
         ranks = self.world.gather([own])
         rollouts = settled(ranks, self.settings.num_generations, self.reward)
         rollouts = self.doubt.weigh(rollouts, step) if self.settings.cotrain else rollouts
         first = sum(map(len, ranks[: self.world.rank]))
         rewards = tuple(rollout.reward for rollout in rollouts[first : first + len(own)])
-        version = self.reward_model.version if self.reward_model else 0
-        batch = Batch(step, tuple(rollouts), rewards, version, seconds)
+        batch = Batch(step, tuple(rollouts), rewards, self.reward_model.version if self.reward_model else 0, seconds)
         if self.settings.cotrain:
             self.pairs.prepare(batch)
         return batch

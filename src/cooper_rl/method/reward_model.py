@@ -31,6 +31,12 @@ class RewardModel(Protocol):
     def update(self, pairs: Sequence[ContrastivePair], labelled: Sequence[LabelledCompletion]) -> dict[str, float]:
         """Takes one optimiser step. Returns `reward_model/*` metrics; empty where no rank has a pair."""
 
+    def start_scores(self, triples: Sequence[Scorable]) -> list[float]:
+        """Scores by the model as it was when it was made, whatever it has learned or loaded since.
+
+        May be left out. `method/doubt.py` then takes the present scores, which hold back less well.
+        """
+
     def snapshot(self) -> Any:
         """What `restore` needs: the weights and the optimiser's state."""
 

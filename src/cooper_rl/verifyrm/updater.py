@@ -46,6 +46,7 @@ class RewardModelUpdater:
             weight_decay=settings.reward_model_weight_decay,
         )
         self.create_scheduler(num_training_steps)
+        self.start = self._weights() if settings.cotrain and settings.mined_max_right < 1 else {}
 
     def create_scheduler(self, num_training_steps: int) -> None:
         """Makes the learning rate's schedule over this many updates of the reward model."""
@@ -65,6 +66,17 @@ class RewardModelUpdater:
         """Probability, from 0 to 1, that each completion is right."""
         scores: list[float] = self.reward_model.score_records(triples).tolist()
         return scores
+
+    def start_scores(self, triples: Sequence[Scorable]) -> list[float]:
+        """Scores by the weights that this was made with, which are put in the place of the present ones meanwhile."""
+        if self.version == 0:
+            return self.score(triples)
+        present = self._weights()
+        self._put(self.start)
+        try:
+            return self.score(triples)
+        finally:
+            self._put(present)
 
     def update(self, pairs: Sequence[ContrastivePair], labelled: Sequence[LabelledCompletion] = ()) -> dict[str, float]:
         """Takes one optimiser step and returns `reward_model/*` metrics. Without a pair on any rank nothing changes.
@@ -163,18 +175,24 @@ class RewardModelUpdater:
 
     def snapshot(self) -> dict[str, torch.Tensor]:
         """A copy on the CPU of what an update changes: the trained weights and the optimiser's state."""
-        changing = {f"weight.{i}": p for i, p in enumerate(self.parameters)}
-        changing |= {f"state.{name}": value for name, value in self._optimizer_tensors().items()}
-        return {name: sharding.own_part(value).to("cpu", copy=True) for name, value in changing.items()}
+        states = {f"state.{name}": value for name, value in self._optimizer_tensors().items()}
+        return self._weights() | {name: sharding.own_part(v).to("cpu", copy=True) for name, v in states.items()}
 
     def restore(self, snapshot: Mapping[str, torch.Tensor]) -> None:
         """Restores weights and optimiser. The learning rate's schedule is not rolled back."""
-        for index, parameter in enumerate(self.parameters):
-            sharding.own_part(parameter).copy_(snapshot[f"weight.{index}"])
+        self._put(snapshot)
         if len(snapshot) == len(self.parameters):  # the snapshot was made before the first update
             self.optimizer.state.clear()
         for name, value in self._optimizer_tensors().items():
             sharding.own_part(value).copy_(snapshot[f"state.{name}"])
+
+    def _weights(self) -> dict[str, torch.Tensor]:
+        """A copy on the CPU of the trained weights, of this rank's parts where they are sharded."""
+        return {f"weight.{i}": sharding.own_part(p).to("cpu", copy=True) for i, p in enumerate(self.parameters)}
+
+    def _put(self, weights: Mapping[str, torch.Tensor]) -> None:
+        for index, parameter in enumerate(self.parameters):
+            sharding.own_part(parameter).copy_(weights[f"weight.{index}"])
 
     def _optimizer_tensors(self) -> dict[str, torch.Tensor]:
         return {
