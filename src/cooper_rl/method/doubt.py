@@ -11,8 +11,10 @@ recent rollouts that are like a doubtful one, let C be CORRECT and I be doubtful
     P(right) = min(1, m C / I)
 
 Two witnesses say what is alike. A rollout's `score` is near the score of the other. At least as large a `share` of its
-group states the same answer. The score is by the reward model as it was when the run began: a right completion that
-was once taught as wrong scores low from then on, would be mined again for that, and would be unlearned.
+group states the same answer.
+
+The score is by the reward model as it was when the run began. A right completion that was once taught as wrong would
+score low from then on. It would be mined again for that, and be unlearned.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A score is read from the last token, so the last layer need not transform the others behind its attention.
 
-This leaves out about three quarters of the last layer's matrix products, forward and backward: a fifth of all of them
-in a model of four layers, a fortieth in one of thirty.
+This leaves out about three quarters of the last layer's matrix products, forward and backward. That is
+a fifth of all of them in a model of four layers, and a fortieth in one of thirty.
 """
 
 from __future__ import annotations

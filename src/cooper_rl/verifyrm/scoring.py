@@ -58,8 +58,8 @@ def buckets(rows: Sequence[int], lengths: Sequence[int], batch_tokens: int) -> I
 def score_ids(model: nn.Module, ids_B_T: Sequence[Sequence[int]], *, batch_tokens: int) -> Tensor:
     """Logits of token ids, shape (B,), equal to a plain padded forward up to rounding.
 
-    A prefix that enough rows share is computed once; then these rows' own tokens are, in buckets of like length
-    whatever their group, on copies of their prefix's keys and values.
+    A prefix that enough rows share is computed once. The rows' own tokens follow on copies of its keys and values, in
+    buckets of like length whatever their group.
     """
     logits_B = torch.zeros(len(ids_B_T))
     shared_B = [0] * len(ids_B_T)  # tokens of a row that it shares with others
