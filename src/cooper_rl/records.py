@@ -154,10 +154,8 @@ class Rollout:
     start_score: float | None = None  # score by the reward model as it was when the run began; None where not measured
 
     @classmethod
-    def of(
-        cls, sample: Sample, verification: Verification, score: float, reward: float, start_score: float | None = None
-    ) -> Rollout:
-        """A sample with its verdict, scores and reward. Its group gets its number later, with the whole batch."""
+    def of(cls, sample: Sample, verification: Verification, score: float, reward: float) -> Rollout:
+        """A sample with its verdict, score and reward. Its group gets its number later, with the whole batch."""
         return cls(
             question=sample.question,
             reference_answer=sample.reference_answer,
@@ -171,7 +169,6 @@ class Rollout:
             worked_solution=sample.worked_solution,
             several_answers=verification.several_answers,
             answer=verification.answer,
-            start_score=start_score,
         )
 
     @property

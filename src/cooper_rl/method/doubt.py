@@ -29,7 +29,7 @@ import numpy as np
 from cooper_rl.method.agreement import shares
 from cooper_rl.method.monitor import Monitor
 from cooper_rl.method.reward_model import RewardModel
-from cooper_rl.records import Report, Rollout, Sample, Verdict
+from cooper_rl.records import Report, Rollout, Verdict
 
 WINDOW_STEPS = 20  # the rollouts of this many last steps are compared
 NEIGHBOURS = 20  # doubtful rollouts that are compared with each one, the nearest by score, and at least
@@ -59,9 +59,10 @@ class Doubt(Monitor):
         self.scorer = getattr(reward_model, "start_scores", None) if max_right < 1 else None
         self.seen: list[Row] = []
 
-    def start_scores(self, samples: Sequence[Sample]) -> list[float] | list[None]:
-        """The samples' scores by the reward model as it was when the run began; None where it cannot tell."""
-        return self.scorer(samples) if self.scorer else [None] * len(samples)
+    def with_start_scores(self, rollouts: Sequence[Rollout]) -> list[Rollout]:
+        """The rollouts with `start_score` filled in, where the reward model can tell."""
+        scores = self.scorer(rollouts) if self.scorer else [None] * len(rollouts)
+        return [replace(rollout, start_score=score) for rollout, score in zip(rollouts, scores, strict=True)]
 
     def weigh(self, rollouts: Sequence[Rollout], step: int) -> list[Rollout]:
         """The rollouts of a step, with `right_estimate` and `held_back` filled in where they are doubtful."""

@@ -74,8 +74,8 @@ class Cooper:
         started = time.perf_counter()
         verified = self.verifier.explain_many([s.reference_answer for s in samples], [s.completion for s in samples])
         scores = self.reward_model.score(samples) if self.reward_model else [float("nan")] * len(samples)
-        judged = zip(samples, verified, scores, self.doubt.start_scores(samples), strict=True)
-        own = [Rollout.of(s, v, z, self.reward.of(v, z), start) for s, v, z, start in judged]
+        own = [Rollout.of(s, v, z, self.reward.of(v, z)) for s, v, z in zip(samples, verified, scores, strict=True)]
+        own = self.doubt.with_start_scores(own)
         seconds = time.perf_counter() - started
         ranks = self.world.gather([own])
         rollouts = settled(ranks, self.settings.num_generations, self.reward)
