@@ -1,11 +1,11 @@
 # make quickstart: set up and see the main job.  make test: set up and test.  make check: format, lint, types, layers.
 # make test-avx2: the numeric tests with the kernels of a processor without AVX-512.
-# make docs: the site with the API reference, in build/site.
+# make docs: the site with the API reference, in build/site.  make results: the pages of the results, from docs/data.
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.made
 
-.PHONY: env quickstart test test-slow test-avx2 check format docs
+.PHONY: env quickstart test test-slow test-avx2 check format docs results
 
 env: $(STAMP)
 
@@ -39,6 +39,9 @@ check: env
 format: env
 	$(BIN)/ruff format src tests scripts benchmarks
 	$(BIN)/ruff check --fix src tests scripts benchmarks
+
+results: env
+	$(BIN)/python scripts/rebuild_results.py
 
 docs: env
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
