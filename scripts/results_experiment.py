@@ -44,6 +44,7 @@ OF_MEANS = [
     "RM accuracy end",
 ]
 SHORT = {"accuracy ": "", "false positives": "FP", "guard's share of time": "guard time"}  # in the table of the runs
+NAMES = 62  # characters in a row of a legend
 WHOLE = {"rolled back", "alarm fired", "5 points lost"}
 
 Data = dict[str, Any]
@@ -64,7 +65,7 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
 
 def wrap(text: str, indent: int = 0) -> str:
     """A paragraph or a list's entry in lines of at most 160 characters."""
-    whole = text.replace(" ± ", "\u00a0±\u00a0")
+    whole = text.replace(" ± ", "\u00a0±\u00a0").replace(" %", "\u00a0%")
     lines = fill(whole, 160, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
     return lines.replace("\u00a0", " ")
 
@@ -75,7 +76,7 @@ environment.filters["wrap"] = wrap
 def number(value: float, form: str) -> str:
     """As text; what rounds to nought has no sign."""
     text = f"{value:{form}}"
-    return text if text.strip("+-0.%") else text.lstrip("+-")
+    return (text if text.strip("+-0.%") else text.lstrip("+-")).replace("%", " %")
 
 
 def with_interval(values: Sequence[float], form: str = ".3f") -> str:
@@ -102,6 +103,7 @@ class Experiment:
         for run in self.runs:
             arm, folder = run.get("arm") or run["variant"], run.get("name", "").partition("/")[0]
             self.arms.setdefault(f"{folder}, {arm}" if raw.get("by_folder") else arm, []).append(run)
+        self.arms = {arm: self.arms[arm] for arm in raw.get("arms", self.arms)}
         self.words: Data = self._filled(raw)
 
     def _filled(self, part: Any) -> Any:
@@ -180,14 +182,17 @@ class Experiment:
         return f"{counts[0]} seeds" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
 
     def alarms(self, arm: str = "") -> str:
-        """How often the alarm fired, and how often there was harm."""
+        """How often the alarm fired, and how often there was harm; of one arm or of all."""
         runs = self.arms[arm] if arm else self.runs
         fired, harmed = ([run for run in runs if run[key]] for key in ("alarm_step", "loss_step"))
         both = [run for run in fired if run["loss_step"]]
         early = sum(run["loss_step"] > run["alarm_step"] for run in both)
+        many = f"{len(harmed)} run{'s' if len(harmed) > 1 else ''}" if harmed else "no run"
+        none = ", without an alarm" if harmed and not both else ""
+        found = f" The alarm fired in {len(both)} of these, in {early} before the loss." if both else ""
         return (
-            f"The alarm fired in {len(fired)} of {len(runs)} runs. True accuracy fell by 5 points or more in "
-            f"{len(harmed)} runs: in {len(both)} of these the alarm fired, in {early} before the loss."
+            f"{f'In the arm `{arm}` the' if arm else 'The'} alarm fired in {len(fired)} of {len(runs)} runs. "
+            f"True accuracy fell by 5 points or more in {many}{none}.{found}"
         )
 
     def leads(self, folder: str) -> list[float]:
@@ -198,6 +203,10 @@ class Experiment:
     def false_alarms(self, arm: str) -> int:
         """Runs in which the alarm fired and that never lost 5 points."""
         return sum(bool(run["alarm_step"]) and not run["loss_step"] for run in self.arms[arm])
+
+    def harmed(self) -> list[Data]:
+        """The runs that lost 5 points."""
+        return [run for run in self.runs if run["loss_step"]]
 
     def unharmed(self) -> list[Data]:
         """The runs that never lost 5 points."""
@@ -308,11 +317,21 @@ def filled_columns(rows: Sequence[Sequence[str]]) -> list[list[str]]:
 def drawn(lines: dict[str, list[tuple[int, float, float, float]]]) -> str:
     """A figure of one metric over the steps as a file of its own."""
     style = "<style>svg{background:#fff}text{fill:#5b6675;font:11px sans-serif}.gridline{stroke:#dfe4ea}</style>"
-    inside = figure(lines, share=True).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
-    names = "".join(
-        f'<tspan dx="{12 * (place > 0)}" style="fill:{colour}">{escape(arm)}</tspan>'
-        for place, (arm, colour) in enumerate(colours_of(list(lines)).items())
+    inside = figure(lines, share=True).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" width="480" ', 1)
+    rows: list[list[str]] = [[]]  # of the legend
+    for arm in lines:
+        if rows[-1] and len("  ".join([*rows[-1], arm])) > NAMES:
+            rows.append([])
+        rows[-1].append(arm)
+    colours, height = colours_of(list(lines)), 6 + 14 * len(rows)
+    legend = "".join(
+        f'<text x="{LEFT}" y="{14 * place + 14 - height}">'
+        + "".join(
+            f'<tspan dx="{12 * (number > 0)}" style="fill:{colours[arm]}">{escape(arm)}</tspan>'
+            for number, arm in enumerate(row)
+        )
+        + "</text>"
+        for place, row in enumerate(rows)
     )
-    legend = f'<text x="{LEFT}" y="-6">{names}</text>'
-    taller = inside.replace(f'viewBox="0 0 {WIDTH} {HEIGHT}"', f'viewBox="0 -20 {WIDTH} {HEIGHT + 20}"')
+    taller = inside.replace(f'viewBox="0 0 {WIDTH} {HEIGHT}"', f'viewBox="0 {-height} {WIDTH} {HEIGHT + height}"')
     return re.sub(r"(<svg[^>]*>)", rf"\1{style}{legend}", taller, count=1) + "\n"

@@ -83,6 +83,7 @@ def test_results_are_short_and_their_words_hold_no_figure_of_the_runs():
     for path in (ROOT / "docs" / "data").glob("*.yaml"):
         words = yaml.safe_load(path.read_text())
         assert f"](experiments/{path.stem}.md)" in text or not path.with_suffix(".json").is_file(), path.name
+        assert all(isinstance(text, str) for text in (*words["findings"], *words["limits"])), path.name
         for key in ("question", "answer", "claim", "effect"):
             assert not re.search(r"\d\.\d{2}", re.sub(r"{{.*?}}", "", words[key], flags=re.DOTALL)), (path.name, key)
 
