@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from cooper_rl.report.curves import HEIGHT, LEFT, WIDTH, colours_of, figure
+from cooper_rl.report.curves import HEIGHT, WIDTH, colours_of, figure
 from cooper_rl.report.page import band
 from cooper_rl.report.summary import COLUMNS
 
@@ -325,7 +325,7 @@ def drawn(lines: dict[str, list[tuple[int, float, float, float]]]) -> str:
         rows[-1].append(arm)
     colours, height = colours_of(list(lines)), 6 + 14 * len(rows)
     legend = "".join(
-        f'<text x="{LEFT}" y="{14 * place + 14 - height}">'
+        f'<text x="44" y="{14 * place + 14 - height}">'
         + "".join(
             f'<tspan dx="{12 * (number > 0)}" style="fill:{colours[arm]}">{escape(arm)}</tspan>'
             for number, arm in enumerate(row)
