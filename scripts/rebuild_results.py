@@ -21,6 +21,7 @@ from pathlib import Path
 from results_data import Data, finished
 from results_experiment import Experiment, environment, markdown
 
+from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.jsonl import write_atomically
 from cooper_rl.report.summary import table
 
@@ -68,7 +69,7 @@ def main() -> None:
             label, _, folder = place.rpartition(":")
             found = entries_of(folder)
             if not found:
-                raise SystemExit(f"{folder}: no finished run; {name}.json stays as it is")
+                raise BadInputError(f"{folder}: no finished run; {name}.json stays as it is")
             entries += [entry | ({"arm": label} if label else {}) for entry in found]
         entries.sort(key=lambda entry: (entry["arm"], entry["seed"]))
         lines = ",\n".join(json.dumps(entry) for entry in entries)
@@ -78,4 +79,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except CooperError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(2)

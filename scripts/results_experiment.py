@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterator, Sequence
-from html import escape
 from pathlib import Path
 from statistics import fmean, stdev
 from textwrap import fill
 from typing import Any
 
 import yaml
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+from results_drawing import drawn
 
-from cooper_rl.report.curves import HEIGHT, WIDTH, colours_of, figure
+from cooper_rl.errors import BadInputError
 from cooper_rl.report.page import band
 from cooper_rl.report.summary import COLUMNS
 
@@ -44,7 +43,6 @@ OF_MEANS = [
     "RM accuracy end",
 ]
 SHORT = {"accuracy ": "", "false positives": "FP", "guard's share of time": "guard time"}  # in the table of the runs
-NAMES = 62  # characters in a row of a legend
 WHOLE = {"rolled back", "alarm fired", "5 points lost"}
 
 Data = dict[str, Any]
@@ -103,16 +101,24 @@ class Experiment:
         for run in self.runs:
             arm, folder = run.get("arm") or run["variant"], run.get("name", "").partition("/")[0]
             self.arms.setdefault(f"{folder}, {arm}" if raw.get("by_folder") else arm, []).append(run)
-        self.arms = {arm: self.arms[arm] for arm in raw.get("arms", self.arms)}
+        self.arms = {arm: self._of(arm) for arm in raw.get("arms", self.arms)}
         self.words: Data = self._filled(raw)
 
     def _filled(self, part: Any) -> Any:
         if isinstance(part, str):
             methods = {name: getattr(self, name) for name in dir(self) if not name.startswith("_") and name != "words"}
-            return environment.from_string(part).render(methods).strip()
+            try:
+                return environment.from_string(part).render(methods).strip()
+            except TemplateError as error:
+                raise BadInputError(f"docs/data/{self.name}.yaml: {error.message} (in {part.strip()!r})") from error
         if isinstance(part, dict):
             return {key: self._filled(value) for key, value in part.items()}
         return [self._filled(value) for value in part] if isinstance(part, list) else part
+
+    def _of(self, arm: str) -> list[Data]:
+        if arm not in self.arms:
+            raise BadInputError(f"docs/data/{self.name}.json has no run of {arm!r}, which {self.name}.yaml names")
+        return self.arms[arm]
 
     def _value(self, run: Data, metric: str) -> float | None:
         value: Any = run
@@ -122,7 +128,7 @@ class Experiment:
 
     def values(self, arm: str, metric: str) -> list[float]:
         """Of those of the arm's runs that have it."""
-        return [value for run in self.arms[arm] if (value := self._value(run, metric)) is not None]
+        return [value for run in self._of(arm) if (value := self._value(run, metric)) is not None]
 
     def mean(self, arm: str, metric: str = "true accuracy end") -> str:
         """Over the arm's seeds."""
@@ -156,7 +162,7 @@ class Experiment:
 
     def at(self, arm: str, step: int) -> list[float]:
         """True accuracy at a step, of each run."""
-        return [dict(run["series"]["eval/true_accuracy"])[step] for run in self.arms[arm]]
+        return [dict(run["series"]["eval/true_accuracy"])[step] for run in self._of(arm)]
 
     def change(self, arm: str, start: str, end: str) -> list[float]:
         """From one metric to another, of each run."""
@@ -164,8 +170,8 @@ class Experiment:
 
     def paired(self, arm: str, other: str, metric: str = "true accuracy end") -> list[float]:
         """The differences, arm less other, over the seeds that both have."""
-        theirs = {run["seed"]: self._value(run, metric) for run in self.arms[other]}
-        found = [(self._value(run, metric), theirs.get(run["seed"])) for run in self.arms[arm]]
+        theirs = {run["seed"]: self._value(run, metric) for run in self._of(other)}
+        found = [(self._value(run, metric), theirs.get(run["seed"])) for run in self._of(arm)]
         return [mine - other for mine, other in found if mine is not None and other is not None]
 
     def difference(self, arm: str, other: str, metric: str = "true accuracy end") -> str:
@@ -183,7 +189,7 @@ class Experiment:
 
     def alarms(self, arm: str = "") -> str:
         """How often the alarm fired, and how often there was harm; of one arm or of all."""
-        runs = self.arms[arm] if arm else self.runs
+        runs = self._of(arm) if arm else self.runs
         fired, harmed = ([run for run in runs if run[key]] for key in ("alarm_step", "loss_step"))
         both = [run for run in fired if run["loss_step"]]
         early = sum(run["loss_step"] > run["alarm_step"] for run in both)
@@ -202,7 +208,7 @@ class Experiment:
 
     def false_alarms(self, arm: str) -> int:
         """Runs in which the alarm fired and that never lost 5 points."""
-        return sum(bool(run["alarm_step"]) and not run["loss_step"] for run in self.arms[arm])
+        return sum(bool(run["alarm_step"]) and not run["loss_step"] for run in self._of(arm))
 
     def harmed(self) -> list[Data]:
         """The runs that lost 5 points."""
@@ -214,7 +220,7 @@ class Experiment:
 
     def last(self, arm: str, asked: str, key: str) -> list[float]:
         """Of the last steps' rollouts, in each run: `reward`, `rule`, `true` or `no_answer` by what is asked for."""
-        return [run["last_rollouts"][asked][key] for run in self.arms[arm]]
+        return [run["last_rollouts"][asked][key] for run in self._of(arm)]
 
     def aims_met(self, arm: str) -> str:
         """In how many runs the default's aims for this arm are met."""
@@ -279,23 +285,25 @@ class Experiment:
         return ", ".join(sorted({run["commit"] for run in self.runs}))
 
     def figures(self) -> list[str]:
-        """The metrics that the page shows as drawings: those of `figures` in its words that the runs have."""
-        titles = self.words.get("figures", ["true accuracy"])
-        return [title for title in titles for key in DRAWN if DRAWN[key] == title and self._series(key)]
-
-    def _series(self, key: str) -> dict[str, list[list[tuple[int, float]]]]:
-        """The series of a metric, by arm."""
-        found = {
-            arm: [run["series"][key] for run in runs if run.get("series", {}).get(key)]
-            for arm, runs in self.arms.items()
-        }
-        return {arm: series for arm, series in found.items() if series}
+        """The titles of the page's drawings: those of `figures` in its words for which there are data."""
+        titles = {title for title, _ in self.drawings()}
+        return [title for title in self.words.get("figures", ["true accuracy"]) if title in titles]
 
     def drawings(self) -> Iterator[tuple[str, str]]:
-        """A drawing for each metric that the runs have, with its title."""
+        """Title and drawing: of each metric over the steps, and of each of `curves` in the words."""
         for key, title in DRAWN.items():
-            if series := self._series(key):
-                yield title, drawn({arm: band(group) for arm, group in series.items()})
+            found = {
+                arm: [run["series"][key] for run in runs if run.get("series", {}).get(key)]
+                for arm, runs in self.arms.items()
+            }
+            if lines := {arm: band(series) for arm, series in found.items() if series}:
+                yield title, drawn(lines)
+        for metric, curve in self.words.get("curves", {}).items():
+            lines = {
+                name: [(x, fmean(v), min(v), max(v)) for x, arm in points.items() if (v := self.values(arm, metric))]
+                for name, points in curve["lines"].items()
+            }
+            yield metric, drawn(lines, curve["label"])
 
     def page(self) -> str:
         """As Markdown."""
@@ -312,26 +320,3 @@ def filled_columns(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     columns = list(zip(*rows, strict=True))
     kept = [column for column in columns if not {"-", "0", "0.000"}.issuperset(column[1:])]
     return [list(row) for row in zip(*kept, strict=True)]
-
-
-def drawn(lines: dict[str, list[tuple[int, float, float, float]]]) -> str:
-    """A figure of one metric over the steps as a file of its own."""
-    style = "<style>svg{background:#fff}text{fill:#5b6675;font:11px sans-serif}.gridline{stroke:#dfe4ea}</style>"
-    inside = figure(lines, share=True).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" width="480" ', 1)
-    rows: list[list[str]] = [[]]  # of the legend
-    for arm in lines:
-        if rows[-1] and len("  ".join([*rows[-1], arm])) > NAMES:
-            rows.append([])
-        rows[-1].append(arm)
-    colours, height = colours_of(list(lines)), 6 + 14 * len(rows)
-    legend = "".join(
-        f'<text x="44" y="{14 * place + 14 - height}">'
-        + "".join(
-            f'<tspan dx="{12 * (number > 0)}" style="fill:{colours[arm]}">{escape(arm)}</tspan>'
-            for number, arm in enumerate(row)
-        )
-        + "</text>"
-        for place, row in enumerate(rows)
-    )
-    taller = inside.replace(f'viewBox="0 0 {WIDTH} {HEIGHT}"', f'viewBox="0 {-height} {WIDTH} {HEIGHT + height}"')
-    return re.sub(r"(<svg[^>]*>)", rf"\1{style}{legend}", taller, count=1) + "\n"
