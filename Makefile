@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.made
 
-.PHONY: env quickstart test test-slow test-avx2 check format docs results
+.PHONY: env quickstart test test-slow test-avx2 check format docs
 
 env: $(STAMP)
 
@@ -40,8 +40,9 @@ format: env
 	$(BIN)/ruff format src tests scripts benchmarks
 	$(BIN)/ruff check --fix src tests scripts benchmarks
 
-results: env
-	$(BIN)/python scripts/rebuild_results.py
-
 docs: env
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+.PHONY: results
+results: env
+	$(BIN)/python scripts/rebuild_results.py

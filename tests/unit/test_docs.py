@@ -1,11 +1,8 @@
 """The documents against the code: recipes are listed, links lead somewhere, the tutorial runs."""
 
 import importlib.util
-import json
-import math
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -56,72 +53,6 @@ def test_every_command_is_in_the_readme():
     text = (ROOT / "README.md").read_text()
     names = {command.name or command.callback.__name__.replace("_", "-") for command in app.registered_commands}
     assert {name for name in names if f"`cooper {name}" not in text} == set()
-
-
-def results_script(monkeypatch) -> ModuleType:
-    monkeypatch.syspath_prepend(ROOT / "scripts")  # the script imports its neighbours
-    return script("rebuild_results")
-
-
-def test_results_and_data_agree(monkeypatch):
-    results = results_script(monkeypatch)
-    files = results.written()
-    assert [
-        path for path, text in files.items() if not path.is_file() or path.read_text() != text
-    ] == []  # make results
-    made = {path for path in files if path.parent.name in ("experiments", "figures")}
-    assert made == {*(ROOT / "docs" / "experiments").glob("*"), *(ROOT / "docs" / "figures").glob("*.svg")}
-    readme = (ROOT / "README.md").read_text()
-    assert results.means(results.data_of("default")) in readme  # the table there is this one
-    mined = results.Experiment("mined", ROOT / "docs")
-    assert mined.span("perturbed") in readme and mined.span("mined-and-perturbed") in readme
-
-
-def test_results_are_short_and_their_words_hold_no_figure_of_the_runs():
-    text = (ROOT / "docs" / "results.md").read_text()
-    assert len(text.splitlines()) <= 150
-    for path in (ROOT / "docs" / "data").glob("*.yaml"):
-        words = yaml.safe_load(path.read_text())
-        assert f"](experiments/{path.stem}.md)" in text or not path.with_suffix(".json").is_file(), path.name
-        assert all(isinstance(text, str) for text in (*words["findings"], *words["limits"])), path.name
-        for key in ("question", "answer", "claim", "effect"):
-            assert not re.search(r"\d\.\d{2}", re.sub(r"{{.*?}}", "", words[key], flags=re.DOTALL)), (path.name, key)
-
-
-def test_a_page_follows_its_data_and_is_left_out_without_them(tmp_path, monkeypatch):
-    results = results_script(monkeypatch)
-    page, data = tmp_path / "experiments" / "misjudged.md", tmp_path / "data" / "misjudged.json"
-    data.parent.mkdir()
-    for name in ("arithmetic", "domain", "guard-30", "misjudged"):  # docs/results.md names an aim of each of these
-        for path in (ROOT / "docs" / "data").glob(f"{name}.*"):
-            if path.name != data.name:
-                shutil.copy(path, data.parent)
-    files = results.written(tmp_path)
-    assert page not in files and "experiments/misjudged.md" not in files[tmp_path / "results.md"]
-    variants = ["static", *(f"{arm}-{rate}" for rate in (3, 10, 30) for arm in ("rule", "before", "cooper"))]
-    runs = []
-    for place, variant in enumerate(variants):
-        for seed in (0, 1):
-            accuracy = 0.5 + place / 50 + seed / 10
-            run = {"variant": variant, "seed": seed, "commit": "0000000", "true_accuracy_start": 0.4}
-            run |= {"true_accuracy": accuracy, "alarm_step": None, "rolled_back": 0.0}
-            if variant[:4] in ("befo", "coop"):
-                run |= {name: accuracy for name in ("recall_misjudged", "recall_misjudged_start", "recall_others")}
-                run |= {"mined_pure": accuracy, "replayed_pure": math.nan}
-            runs.append(run)
-    data.write_text(json.dumps(runs))
-    files = results.written(tmp_path)
-    # cooper-30 is the tenth: 0.5 + 9 / 50 + 0.1 / 2; before-30 the ninth, rule-30 the eighth
-    assert (
-        "| cooper-30 | 2 | 0.400 | 0.730 ± 0.635 |" in files[page]
-        and "| cooper-30 - before-30 | +0.020 | +0.020 | +0.020 |" in files[page]
-    )
-    assert "percent of the right answers" in files[tmp_path / "figures" / "misjudged-recall-of-misjudged.svg"]
-    assert "![recall of misjudged](../figures/misjudged-recall-of-misjudged.svg)" in files[page]
-    data.write_text(json.dumps(runs[:4]))
-    with pytest.raises(ValueError, match=r"misjudged\.json has no run of 'cooper-30', which misjudged\.yaml names"):
-        results.written(tmp_path)
-    assert "Against the rule arm true accuracy is +0.040." in files[tmp_path / "results.md"].replace("\n", " ")
 
 
 def test_the_tutorial_runs(tmp_path):
