@@ -34,5 +34,5 @@ def drawn(lines: dict[str, list[tuple[int, float, float, float]]], label: str = 
         + "</text>"
         for place, row in enumerate(rows)
     )
-    taller = inside.replace(f'viewBox="0 0 {WIDTH} {HEIGHT}"', f'viewBox="0 {-height} {WIDTH} {HEIGHT + height}"')
+    taller = inside.replace(f'viewBox="0 0 {WIDTH} {HEIGHT}"', f'viewBox="0 {-height} {WIDTH} {HEIGHT + height + 4}"')
     return re.sub(r"(<svg[^>]*>)", rf"\1{style}{legend}", taller, count=1) + "\n"
