@@ -1,6 +1,6 @@
 # make quickstart: set up and see the main job.  make test: set up and test.  make check: format, lint, types, layers.
 # make test-avx2: the numeric tests with the kernels of a processor without AVX-512.
-# make docs: the site with the API reference, in build/site.
+# make docs: the site with the API reference, in build/site.  make results: the pages of the results, from docs/data.
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.made
@@ -42,3 +42,7 @@ format: env
 
 docs: env
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+.PHONY: results
+results: env
+	$(BIN)/python scripts/rebuild_results.py

@@ -2,7 +2,7 @@
 
 python scripts/kill_and_resume.py --kills 50 --folder runs/kills
 
-The guard's tolerance is 0 and it checks every update: most updates are taken back, and kills fall into that, too.
+The guard's tolerance is 0 and it checks every update: most updates are rolled back, and kills fall into that, too.
 Every second kill waits for a checkpoint that is being written.
 """
 

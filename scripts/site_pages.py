@@ -31,7 +31,12 @@ PROJECT = {
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)\s#]+)")  # the file that a relative link names, without its anchor
 FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 LANGUAGES = {".py": "python", ".yaml": "yaml", ".toml": "toml", ".json": "json"}
-FOLDERS = {"": "How-to", "decisions": "Decisions"}  # the section of a page that the navigation does not name
+FOLDERS = {  # the section of a page that the navigation does not name
+    "": "How-to",
+    "decisions": "Decisions",
+    "experiments": "Results",
+    "notes": "Results",
+}
 log = get_plugin_logger("site_pages")
 
 

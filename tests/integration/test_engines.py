@@ -118,7 +118,7 @@ def test_the_alarm_stops_a_run_of_the_plain_engine(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_twenty_steps_of_the_plain_engine_learn(tmp_path):
-    """Reward and true accuracy rise; docs/results.md has the metrics of three seeds."""
+    """Reward and true accuracy rise; docs/experiments/plain.md has the metrics of three seeds."""
     schedule = {"lr_scheduler_type": "constant_with_warmup", "lr_scheduler_kwargs": None, "warmup_steps": 2}
     words = words_of({**schedule, "max_steps": 20, "heldout_steps": 0, "seed": 0, "output_dir": str(tmp_path)})
     run_plain(load_recipe("recipes/quickstart.yaml", words))

@@ -55,23 +55,6 @@ def test_every_command_is_in_the_readme():
     assert {name for name in names if f"`cooper {name}" not in text} == set()
 
 
-def test_results_and_data_agree():
-    results = script("rebuild_results")
-    text = (ROOT / "docs" / "results.md").read_text()
-    assert results.rebuilt(text) == text and text.count("<!-- table ") == text.count("<!-- end -->") > 5
-    readme = (ROOT / "README.md").read_text()
-    assert results.means(results.data_of("default")) in readme  # the table there is this one
-    ends = {e["arm"]: [] for e in results.data_of("mined")}
-    for entry in results.data_of("mined"):
-        ends[entry["arm"]].append(entry["true_accuracy"]["end"])
-    for values in ends.values():
-        assert f"{min(values):.3f} to {max(values):.3f}" in readme
-    assert results.rebuilt(text.replace("| cooper | 5 |", "| cooper | 6 |")) == text  # a changed figure is seen
-    drawings = dict(results.figures())
-    assert set(drawings) == set((ROOT / "docs" / "figures").glob("*.svg"))
-    assert all(path.read_text() == drawing for path, drawing in drawings.items())
-
-
 def test_the_tutorial_runs(tmp_path):
     from cooper_rl.settings.files import EMBEDDED
 

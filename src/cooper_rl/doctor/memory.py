@@ -22,7 +22,7 @@ SAMPLE = 256  # problems whose prompts are counted
 GIB = 2**30
 MAIN_MEMORY = "main memory"
 WARMED_UP = 0.2 * GIB  # thread pools, kernels and the C library's arenas after the first passes; fitted to those runs
-KEPT_ON_CPU = 0.5  # share of freed memory that the C library keeps; fitted to the runs in docs/results.md
+KEPT_ON_CPU = 0.5  # share of freed memory that the C library keeps; fitted to the runs in docs/speed.md
 PASSING = ("policy activations", "key-value cache", "reward model activations")  # these follow one another
 
 

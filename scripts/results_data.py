@@ -1,0 +1,86 @@
+"""What docs/data keeps of a run. scripts/rebuild_results.py takes runs in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from cooper_rl.domains.problems import load_problems, truth_of
+from cooper_rl.jsonl import whole_records
+from cooper_rl.method.alarm import HackingAlarm
+from cooper_rl.report.runs import Run, find_runs, read_run
+from cooper_rl.report.summary import ends, summarize_run
+from cooper_rl.verifiers.math.stated import has_answer
+
+LAST = 20  # steps whose rollouts are looked at
+LOST = 0.05  # of true accuracy, below its best so far: hacking has done harm
+KEPT = ("reward", "eval/true_accuracy", "eval/reward_model_accuracy")  # of every step
+
+Data = dict[str, Any]
+
+
+def entry_of(run: Run) -> Data:
+    """The record of a run."""
+    measured = run.series("eval/true_accuracy")
+    anchors = [value for _, value in run.series("reward_model/anchor_accuracy")]
+    guard = sum(value for _, value in run.series("time/guard_seconds"))
+    parts = ("step_time", "time/pairs_seconds", "time/reward_model_seconds", "time/guard_seconds")
+    seconds = sum(value for name in parts for _, value in run.series(name))
+    fooled = [value for _, value in run.series("hacking/false_positive_rate")]
+    alarm = HackingAlarm()  # worked out anew from the metrics
+    return {
+        "name": f"{run.path.parent.name}/{run.path.name}",
+        "arm": run.arm,
+        "commit": str(run.environment.get("commit", "?"))[:7],
+        "base": measured[0][1] if measured else None,
+        **summarize_run(run),
+        "false_positive_rate": {"end": ends(fooled)["end"]},
+        "alarm_step": next((int(row["step"]) for row in run.metrics if row["step"] and alarm.add(row)), None),
+        "loss_step": loss_step(measured),
+        "rolled_back": int(sum(value for _, value in run.series("reward_model/rolled_back"))),
+        "anchor_accuracy": {"first": anchors[0], "min": min(anchors), "end": anchors[-1]} if anchors else None,
+        "guard_share": guard / seconds if seconds else 0.0,
+        "last_rollouts": last_rollouts(run),
+        "series": {name: [[step, round(value, 4)] for step, value in run.series(name)] for name in KEPT},
+    }
+
+
+def last_rollouts(run: Run) -> dict[str, dict[str, float]]:
+    """Of the last steps' rollouts in a generated world, by what is asked for: a number or a word."""
+    name = run.config["dataset_name"]
+    is_true = truth_of(name)
+    if is_true is None:
+        return {}
+    problems = {problem.problem_id: problem for problem in load_problems(name, **run.problem_settings)}
+    found: dict[str, list[list[float]]] = {}
+    for path in run.steps_of("rollouts")[-LAST:]:
+        for rollout in whole_records(path):
+            completion, reference = rollout["completion"], rollout["reference_answer"]
+            asked = "number" if any(character.isdigit() for character in reference) else "word"
+            correct, empty = rollout["verdict"] == "CORRECT", not has_answer(completion, reference)
+            true = is_true(problems[rollout["problem_id"]], completion)
+            found.setdefault(asked, []).append([rollout["reward"], correct, true, empty])
+    names = ("reward", "rule", "true", "no_answer")
+    return {
+        asked: {"count": len(rows), **dict(zip(names, map(fmean, zip(*rows, strict=True)), strict=True))}
+        for asked, rows in sorted(found.items())
+    }
+
+
+def loss_step(measured: Sequence[tuple[int, float]]) -> float | None:
+    """Where true accuracy first is `LOST` below its best so far; straight between two measurements."""
+    best, before = 0.0, (0, 0.0)
+    for step, value in measured:
+        if value <= best - LOST:
+            share = (before[1] - (best - LOST)) / (before[1] - value)
+            return before[0] + share * (step - before[0])
+        best, before = max(best, value), (step, value)
+    return None
+
+
+def finished(folder: Path) -> list[Data]:
+    """Of the finished runs in a folder."""
+    done = [path for path in find_runs([folder]) if (path / "finished.json").is_file()]
+    return [entry_of(read_run(path)) for path in done]

@@ -1,0 +1,322 @@
+"""An experiment of docs/data, and what its page can ask of it. scripts/rebuild_results.py writes the pages."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+from textwrap import fill
+from typing import Any
+
+import yaml
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+from results_drawing import drawn
+
+from cooper_rl.errors import BadInputError
+from cooper_rl.report.page import band
+from cooper_rl.report.summary import COLUMNS
+
+STUDENT_95 = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26}  # two-sided, n runs
+DRAWN = {
+    "reward": "mean reward",
+    "eval/true_accuracy": "true accuracy",
+    "eval/reward_model_accuracy": "reward model accuracy",
+}
+METRICS: dict[str, tuple[str, ...]] = dict(COLUMNS) | {
+    "base": ("base",),
+    "false positives end": ("false_positive_rate", "end"),
+    "anchors first": ("anchor_accuracy", "first"),
+    "anchors min": ("anchor_accuracy", "min"),
+    "rolled back": ("rolled_back",),
+    "guard's share of time": ("guard_share",),
+    "alarm fired": ("alarm_step",),
+    "5 points lost": ("loss_step",),
+}
+OF_MEANS = [
+    "reward start",
+    "reward end",
+    "rule accuracy end",
+    "true accuracy end",
+    "RM accuracy min",
+    "RM accuracy end",
+]
+SHORT = {"accuracy ": "", "false positives": "FP", "guard's share of time": "guard time"}  # in the table of the runs
+WHOLE = {"rolled back", "alarm fired", "5 points lost"}
+
+Data = dict[str, Any]
+environment = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "pages"),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+)
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    """Header and rows as a table."""
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
+
+
+def wrap(text: str, indent: int = 0) -> str:
+    """A paragraph or a list's entry in lines of at most 160 characters."""
+    whole = text.replace(" ± ", "\u00a0±\u00a0").replace(" %", "\u00a0%")
+    lines = fill(whole, 160, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+    return lines.replace("\u00a0", " ")
+
+
+environment.filters["wrap"] = wrap
+
+
+def number(value: float, form: str) -> str:
+    """As text; what rounds to nought has no sign."""
+    text = f"{value:{form}}"
+    return (text if text.strip("+-0.%") else text.lstrip("+-")).replace("%", " %")
+
+
+def with_interval(values: Sequence[float], form: str = ".3f") -> str:
+    """The mean and, of two to ten values that differ, half its 95 % interval (Student's t)."""
+    if not values:
+        return "-"
+    spread = stdev(values) if len(values) in STUDENT_95 else 0.0
+    half = f"{STUDENT_95.get(len(values), 0.0) * spread / math.sqrt(len(values)):{form.lstrip('+')}}"
+    return number(fmean(values), form) + (f" ± {half}" if half.strip("0.") else "")
+
+
+class Experiment:
+    """The runs of an experiment and its words. Its public methods are what words and templates can ask for.
+
+    A metric is a title of `METRICS`, or of `metrics` in the words; an arm is a variant's or an arm's name.
+    """
+
+    def __init__(self, name: str, docs: Path) -> None:
+        self.name = name
+        self.runs: list[Data] = json.loads((docs / "data" / f"{name}.json").read_text())
+        raw = yaml.safe_load((docs / "data" / f"{name}.yaml").read_text())
+        self._metrics = METRICS | {title: (key,) for title, key in raw.get("metrics", {}).items()}
+        self.arms: dict[str, list[Data]] = {}
+        for run in self.runs:
+            arm, folder = run.get("arm") or run["variant"], run.get("name", "").partition("/")[0]
+            self.arms.setdefault(f"{folder}, {arm}" if raw.get("by_folder") else arm, []).append(run)
+        self.arms = {arm: self._of(arm) for arm in raw.get("arms", self.arms)}
+        self.words: Data = self._filled(raw)
+
+    def _filled(self, part: Any) -> Any:
+        if isinstance(part, str):
+            methods = {name: getattr(self, name) for name in dir(self) if not name.startswith("_") and name != "words"}
+            try:
+                return environment.from_string(part).render(methods).strip()
+            except TemplateError as error:
+                raise BadInputError(f"docs/data/{self.name}.yaml: {error.message} (in {part.strip()!r})") from error
+        if isinstance(part, dict):
+            return {key: self._filled(value) for key, value in part.items()}
+        return [self._filled(value) for value in part] if isinstance(part, list) else part
+
+    def _of(self, arm: str) -> list[Data]:
+        if arm not in self.arms:
+            raise BadInputError(f"docs/data/{self.name}.json has no run of {arm!r}, which {self.name}.yaml names")
+        return self.arms[arm]
+
+    def _value(self, run: Data, metric: str) -> float | None:
+        value: Any = run
+        for key in self._metrics[metric]:
+            value = value.get(key) if isinstance(value, dict) else None
+        return None if value is None or math.isnan(value) else float(value)
+
+    def values(self, arm: str, metric: str) -> list[float]:
+        """Of those of the arm's runs that have it."""
+        return [value for run in self._of(arm) if (value := self._value(run, metric)) is not None]
+
+    def mean(self, arm: str, metric: str = "true accuracy end") -> str:
+        """Over the arm's seeds."""
+        return f"{fmean(self.values(arm, metric)):.3f}"
+
+    def means_of(self, arms: Sequence[str], metric: str) -> list[float]:
+        """Over each arm's seeds."""
+        return [fmean(self.values(arm, metric)) for arm in arms]
+
+    def interval(self, arm: str, metric: str = "true accuracy end") -> str:
+        """The mean and half its 95 % interval."""
+        return with_interval(self.values(arm, metric))
+
+    def span(self, arm: str, metric: str = "true accuracy end", form: str = ".3f") -> str:
+        """The least and the greatest value."""
+        return self.extent(self.values(arm, metric), form)
+
+    def extent(self, values: Sequence[float], form: str = ".3f") -> str:
+        """The least and the greatest of them."""
+        least, greatest = number(min(values), form), number(max(values), form)
+        return least if least == greatest else f"{least} to {greatest}"
+
+    def average(self, values: Sequence[float], form: str = ".2f") -> str:
+        """Their mean."""
+        return number(fmean(values), form)
+
+    def listed(self, values: Sequence[float], form: str = ".3f") -> str:
+        """All of them."""
+        *others, last = (number(value, form) for value in values)
+        return f"{', '.join(others)} and {last}" if others else last
+
+    def at(self, arm: str, step: int) -> list[float]:
+        """True accuracy at a step, of each run."""
+        return [dict(run["series"]["eval/true_accuracy"])[step] for run in self._of(arm)]
+
+    def change(self, arm: str, start: str, end: str) -> list[float]:
+        """From one metric to another, of each run."""
+        return [b - a for a, b in zip(self.values(arm, start), self.values(arm, end), strict=True)]
+
+    def paired(self, arm: str, other: str, metric: str = "true accuracy end") -> list[float]:
+        """The differences, arm less other, over the seeds that both have."""
+        theirs = {run["seed"]: self._value(run, metric) for run in self._of(other)}
+        found = [(self._value(run, metric), theirs.get(run["seed"])) for run in self._of(arm)]
+        return [mine - other for mine, other in found if mine is not None and other is not None]
+
+    def difference(self, arm: str, other: str, metric: str = "true accuracy end") -> str:
+        """Its mean, and half its 95 % interval."""
+        return with_interval(self.paired(arm, other, metric), "+.3f")
+
+    def ahead(self, arm: str, other: str, metric: str = "true accuracy end") -> str:
+        """The same without its sign: how far the arm is above the other."""
+        return with_interval(self.paired(arm, other, metric))
+
+    def seeds(self) -> str:
+        """How many runs an arm has."""
+        counts = sorted({len(runs) for runs in self.arms.values()})
+        return f"{counts[0]} seeds" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
+
+    def alarms(self, arm: str = "") -> str:
+        """How often the alarm fired, and how often there was harm; of one arm or of all."""
+        runs = self._of(arm) if arm else self.runs
+        fired, harmed = ([run for run in runs if run[key]] for key in ("alarm_step", "loss_step"))
+        both = [run for run in fired if run["loss_step"]]
+        early = sum(run["loss_step"] > run["alarm_step"] for run in both)
+        many = f"{len(harmed)} run{'s' if len(harmed) > 1 else ''}" if harmed else "no run"
+        none = ", without an alarm" if harmed and not both else ""
+        found = f" The alarm fired in {len(both)} of these, in {early} before the loss." if both else ""
+        return (
+            f"{f'In the arm `{arm}` the' if arm else 'The'} alarm fired in {len(fired)} of {len(runs)} runs. "
+            f"True accuracy fell by 5 points or more in {many}{none}.{found}"
+        )
+
+    def leads(self, folder: str) -> list[float]:
+        """Steps from the alarm to the loss of 5 points, in order, of the runs in a folder that have both."""
+        runs = [run for run in self.runs if run["name"].startswith(f"{folder}/") and run["loss_step"]]
+        return sorted(run["loss_step"] - run["alarm_step"] for run in runs if run["alarm_step"])
+
+    def false_alarms(self, arm: str) -> int:
+        """Runs in which the alarm fired and that never lost 5 points."""
+        return sum(bool(run["alarm_step"]) and not run["loss_step"] for run in self._of(arm))
+
+    def harmed(self) -> list[Data]:
+        """The runs that lost 5 points."""
+        return [run for run in self.runs if run["loss_step"]]
+
+    def unharmed(self) -> list[Data]:
+        """The runs that never lost 5 points."""
+        return [run for run in self.runs if not run["loss_step"]]
+
+    def last(self, arm: str, asked: str, key: str) -> list[float]:
+        """Of the last steps' rollouts, in each run: `reward`, `rule`, `true` or `no_answer` by what is asked for."""
+        return [run["last_rollouts"][asked][key] for run in self._of(arm)]
+
+    def aims_met(self, arm: str) -> str:
+        """In how many runs the default's aims for this arm are met."""
+        if arm == "static":
+            pairs = zip(
+                self.change(arm, "reward start", "reward end"),
+                self.change(arm, "true accuracy peak", "true accuracy end"),
+                strict=True,
+            )
+            met = [rise >= 0.3 and fall <= -0.1 for rise, fall in pairs]
+        else:
+            dips = self.change(arm, "RM accuracy start", "RM accuracy min")
+            triples = zip(self.change(arm, "base", "true accuracy end"), self.paired(arm, "rule"), dips, strict=True)
+            met = [gain >= 0.05 and ahead >= 0 and dip >= -0.01 for gain, ahead, dip in triples]
+        return f"{sum(met)} of {len(met)}"
+
+    def within(self, arm: str, bound: float) -> int:
+        """Runs whose reward model was never measured further than `bound` below its start."""
+        falls = self.change(arm, "RM accuracy start", "RM accuracy min")
+        return sum(fall >= -bound for fall in falls)
+
+    def means_table(self) -> str:
+        """A row for each arm: means over seeds with 95 % intervals. Columns that nothing is in are left out."""
+        titles = self.words.get("columns", OF_MEANS)
+        rows = [["arm", "seeds", *titles]]
+        for arm, runs in self.arms.items():
+            cells = [with_interval(self.values(arm, title), ".1f" if title in WHOLE else ".3f") for title in titles]
+            rows.append([arm, str(len(runs)), *cells])
+        return markdown(filled_columns(rows))
+
+    def differences_table(self) -> str:
+        """A row for each pair of arms in `compare`, a column for each metric in `compared`."""
+        metrics = self.words.get("compared", ["true accuracy end"])
+        rows = [["difference, paired by seed", *metrics]]
+        for arm, other in self.words.get("compare", []):
+            rows.append([f"{arm} - {other}", *(self.difference(arm, other, metric) for metric in metrics)])
+        return markdown(rows) if len(rows) > 1 else ""
+
+    def rollouts_table(self) -> str:
+        """The last steps' rollouts by what is asked for; means over an arm's runs."""
+        rows = [["asked for", "arm", "mean reward", "rule says CORRECT", "true accuracy", "no answer in it"]]
+        for asked in self.runs[0]["last_rollouts"]:
+            for arm in self.arms:
+                found = (fmean(self.last(arm, asked, key)) for key in ("reward", "rule", "true", "no_answer"))
+                rows.append([asked, arm, *(f"{mean:.3f}" for mean in found)])
+        return markdown(rows)
+
+    def runs_table(self) -> str:
+        """A row for each run, with every metric that one of them has."""
+        titles = [title for title in self._metrics if title != "anchors first"]
+        rows = [["run", *titles, "commit"]]
+        for arm, runs in self.arms.items():
+            for run in runs:
+                cells = [cell(self._value(run, title), title) for title in titles]
+                rows.append([run.get("name") or f"{arm}-seed{run['seed']}", *cells, run["commit"]])
+        for long, short in SHORT.items():
+            rows[0] = [title.replace(long, short) for title in rows[0]]
+        return markdown(filled_columns(rows))
+
+    def commits(self) -> str:
+        """Of the runs."""
+        return ", ".join(sorted({run["commit"] for run in self.runs}))
+
+    def figures(self) -> list[str]:
+        """The titles of the page's drawings: those of `figures` in its words for which there are data."""
+        titles = {title for title, _ in self.drawings()}
+        return [title for title in self.words.get("figures", ["true accuracy"]) if title in titles]
+
+    def drawings(self) -> Iterator[tuple[str, str]]:
+        """Title and drawing: of each metric over the steps, and of each of `curves` in the words."""
+        for key, title in DRAWN.items():
+            found = {
+                arm: [run["series"][key] for run in runs if run.get("series", {}).get(key)]
+                for arm, runs in self.arms.items()
+            }
+            if lines := {arm: band(series) for arm, series in found.items() if series}:
+                yield title, drawn(lines)
+        for metric, curve in self.words.get("curves", {}).items():
+            lines = {
+                name: [(x, fmean(v), min(v), max(v)) for x, arm in points.items() if (v := self.values(arm, metric))]
+                for name, points in curve["lines"].items()
+            }
+            yield metric, drawn(lines, curve["label"])
+
+    def page(self) -> str:
+        """As Markdown."""
+        return environment.get_template("experiment.md.j2").render(experiment=self, **self.words)
+
+
+def cell(value: float | None, metric: str) -> str:
+    """Of one run's value."""
+    return "-" if value is None else f"{value:.0f}" if metric in WHOLE else f"{value:.3f}"
+
+
+def filled_columns(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The rows without the columns in which every cell is a dash or a nought."""
+    columns = list(zip(*rows, strict=True))
+    kept = [column for column in columns if not {"-", "0", "0.000"}.issuperset(column[1:])]
+    return [list(row) for row in zip(*kept, strict=True)]

@@ -1,0 +1,80 @@
+"""The pages of the results: they are what the data make, and they are short."""
+
+import importlib
+import json
+import math
+import re
+import shutil
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def results(monkeypatch) -> ModuleType:
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    return importlib.import_module("rebuild_results")
+
+
+def test_the_pages_are_what_the_script_writes(results):
+    files = results.written()
+    assert [
+        path for path, text in files.items() if not path.is_file() or path.read_text() != text
+    ] == []  # make results
+    made = {path for path in files if path.parent.name in ("experiments", "figures")}
+    drawings = {path for path in (ROOT / "docs" / "figures").glob("*.svg") if not path.name.startswith("joint-step")}
+    assert made == {*(ROOT / "docs" / "experiments").glob("*"), *drawings}
+    readme = (ROOT / "README.md").read_text()
+    assert results.means(results.data_of("default")) in readme  # the table there is this one
+    mined = results.Experiment("mined", ROOT / "docs")
+    assert mined.span("perturbed") in readme and mined.span("mined-and-perturbed") in readme
+
+
+def test_results_are_short_and_their_words_hold_no_figure_of_the_runs():
+    text = (ROOT / "docs" / "results.md").read_text()
+    assert len(text.splitlines()) <= 150
+    for path in (ROOT / "docs" / "data").glob("*.yaml"):
+        words = yaml.safe_load(path.read_text())
+        assert f"](experiments/{path.stem}.md)" in text or not path.with_suffix(".json").is_file(), path.name
+        assert all(isinstance(text, str) for text in (*words["findings"], *words["limits"])), path.name
+        for key in ("question", "answer", "claim", "effect"):
+            assert not re.search(r"\d\.\d{2}", re.sub(r"{{.*?}}", "", words[key], flags=re.DOTALL)), (path.name, key)
+
+
+def test_a_page_follows_its_data_and_is_left_out_without_them(tmp_path, results):
+    page, data = tmp_path / "experiments" / "misjudged.md", tmp_path / "data" / "misjudged.json"
+    data.parent.mkdir()
+    for name in ("arithmetic", "domain", "guard-30", "misjudged"):  # docs/results.md names an aim of each of these
+        for path in (ROOT / "docs" / "data").glob(f"{name}.*"):
+            if path.name != data.name:
+                shutil.copy(path, data.parent)
+    files = results.written(tmp_path)
+    assert page not in files and "experiments/misjudged.md" not in files[tmp_path / "results.md"]
+    variants = ["static", *(f"{arm}-{rate}" for rate in (3, 10, 30) for arm in ("rule", "before", "cooper"))]
+    runs = []
+    for place, variant in enumerate(variants):
+        for seed in (0, 1):
+            accuracy = 0.5 + place / 50 + seed / 10
+            run = {"variant": variant, "seed": seed, "commit": "0000000", "true_accuracy_start": 0.4}
+            run |= {"true_accuracy": accuracy, "alarm_step": None, "rolled_back": 0.0}
+            if variant[:4] in ("befo", "coop"):
+                run |= {name: accuracy for name in ("recall_misjudged", "recall_misjudged_start", "recall_others")}
+                run |= {"mined_pure": accuracy, "replayed_pure": math.nan}
+            runs.append(run)
+    data.write_text(json.dumps(runs))
+    files = results.written(tmp_path)
+    # cooper-30 is the tenth: 0.5 + 9 / 50 + 0.1 / 2; before-30 the ninth, rule-30 the eighth
+    assert (
+        "| cooper-30 | 2 | 0.400 | 0.730 ± 0.635 |" in files[page]
+        and "| cooper-30 - before-30 | +0.020 | +0.020 | +0.020 |" in files[page]
+    )
+    assert "percent of the right answers" in files[tmp_path / "figures" / "misjudged-recall-of-misjudged.svg"]
+    assert "![recall of misjudged](../figures/misjudged-recall-of-misjudged.svg)" in files[page]
+    data.write_text(json.dumps(runs[:4]))
+    with pytest.raises(ValueError, match=r"misjudged\.json has no run of 'cooper-30', which misjudged\.yaml names"):
+        results.written(tmp_path)
+    assert "Against the rule arm true accuracy is +0.040." in files[tmp_path / "results.md"].replace("\n", " ")
