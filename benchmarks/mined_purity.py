@@ -3,7 +3,8 @@
     python benchmarks/mined_purity.py RUN [RUN ...] [--misses_per_hit 0.03]
 
 Reads the rollouts of finished runs on a data set whose truth is known (a nano world), and weighs them step by step as
-a run does. For no witness, each witness alone and both, at several values of `mined_max_right`:
+a run does. For no witness, each witness alone and both (with the present score, and with the score by the reward model
+as it was when the run began), at several values of `mined_max_right`:
 
 - mined: completions that the source `mined` would take, `pairs_per_prompt` of each prompt with a CORRECT rollout;
 - purity: the share of these that are truly wrong;
@@ -29,9 +30,18 @@ from cooper_rl.method.doubt import Doubt, estimate, logits
 from cooper_rl.method.negatives.mined import mined
 from cooper_rl.records import THRESHOLD, Batch, Reason, Report, Rollout, Verdict
 from cooper_rl.report.runs import Run, read_run
+from cooper_rl.settings.files import resolve_model
 from cooper_rl.verifiers.kinds import misses_per_hit
+from cooper_rl.verifyrm import VerifyRM
 
-WITNESSES = {"none": (False, False), "score": (True, False), "agreement": (False, True), "both": (True, True)}
+WITNESSES = {  # for each: the score that is compared, if any, and whether agreement is asked
+    "none": (None, False),
+    "agreement": ("first", True),
+    "present score": ("present", False),
+    "first score": ("first", False),
+    "agreement and present score": ("present", True),
+    "agreement and first score": ("first", True),
+}
 Weighed = tuple[Rollout, bool, dict[str, float]]  # a rollout, whether it is truly right, the estimate by witness
 
 
@@ -46,28 +56,39 @@ def rollout_of(row: dict[str, object]) -> Rollout:
 def weighed(run: Run, misses: float | None) -> Iterator[list[Weighed]]:
     """The rollouts of each step with their truth and estimates."""
     name, rate = run.config["dataset_name"], misses_per_hit(run.config["verifier"]) if misses is None else misses
-    truth, doubt = truth_of(name), Doubt(rate, 1.0)
+    truth = truth_of(name)
     if truth is None:
         raise SystemExit(f"{run.path}: the data set {name} has no truth of its own")
     problems = {problem.question: problem for problem in load_problems(name, **run.problem_settings)}
+    model = VerifyRM.from_pretrained(resolve_model(run.config["reward_model_name_or_path"], "reward_model"))
+    doubts = {score: Doubt(rate, 1.0) for score in ("present", "first")}
     for step, path in enumerate(run.steps_of("rollouts"), 1):
-        rollouts = [rollout_of(row) for row in whole_records(path)]
-        doubt.after(Report(step, Batch(step, tuple(rollouts), ())), whole=False)
+        present = [replace(rollout_of(row), start_score=None) for row in whole_records(path)]
+        first_scores = model.score_records(present).tolist()
+        first = [replace(rollout, start_score=score) for rollout, score in zip(present, first_scores, strict=True)]
+        for score, rollouts in (("present", present), ("first", first)):
+            doubts[score].after(Report(step, Batch(step, tuple(rollouts), ())), whole=False)
+        places = {"present": logits(present), "first": logits(first)}
         yield [
-            (rollout, bool(truth(problems[rollout.question], rollout.completion)), estimates(doubt, rollout, *place))
-            for rollout, *place in zip(rollouts, logits(rollouts), shares(rollouts), strict=True)
+            (
+                rollout,
+                bool(truth(problems[rollout.question], rollout.completion)),
+                estimates(doubts, rollout, {score: found[index] for score, found in places.items()}, share),
+            )
+            for index, (rollout, share) in enumerate(zip(present, shares(present), strict=True))
         ]
 
 
-def estimates(doubt: Doubt, rollout: Rollout, logit: float, share: float) -> dict[str, float]:
+def estimates(doubts: dict[str, Doubt], rollout: Rollout, logit: dict[str, float], share: float) -> dict[str, float]:
     """P(right) by each choice of witnesses; 0 where the rollout is not doubtful."""
+    found = dict.fromkeys(WITNESSES, 0.0)
     if not rollout.verification.doubtful:
-        return dict.fromkeys(WITNESSES, 0.0)
-    seen_N4, rate = np.array(doubt.seen), doubt.misses_per_hit
-    return {
-        name: estimate(seen_N4, rate, logit if score else None, share if agreement else None) if name != "none" else 0.0
-        for name, (score, agreement) in WITNESSES.items()
-    }
+        return found
+    for name, (score, agreement) in WITNESSES.items():
+        if score:
+            doubt, place = doubts[score], None if name == "agreement" else logit[score]
+            found[name] = estimate(np.array(doubt.seen), doubt.misses_per_hit, place, share if agreement else None)
+    return found
 
 
 def counted(steps: list[list[Weighed]], witness: str, most: float, per_prompt: int) -> Counter[str]:
@@ -95,7 +116,7 @@ def main() -> None:
     parser.add_argument("runs", nargs="+", type=Path)
     parser.add_argument("--misses_per_hit", type=float)
     parser.add_argument("--pairs_per_prompt", type=int, default=2)
-    parser.add_argument("--max_right", type=float, nargs="+", default=[0.02, 0.05, 0.1, 0.2])
+    parser.add_argument("--max_right", type=float, nargs="+", default=[0.05])
     args = parser.parse_args()
     steps = [step for path in args.runs for step in weighed(read_run(path), args.misses_per_hit)]
     doubtful = [right for step in steps for rollout, right, _ in step if rollout.verification.doubtful]
