@@ -1,0 +1,65 @@
+"""The reader of rollouts in a report: search, filters, two runs side by side, and an address for each rollout.
+
+The rollouts are in the page as compressed blocks, and its one script unpacks those that are shown or searched. The
+page's policy names the hash of that script, so that the browser runs no other.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from cooper_rl.report.blocks import Step
+from cooper_rl.report.page import CELLS, escape
+from cooper_rl.report.runs import Run
+
+SCRIPT = Path(__file__).with_name("reader.js").read_text()
+SCRIPT_POLICY = f"'sha256-{base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()}'"
+
+
+def reader(runs: Sequence[Run], steps: Sequence[Sequence[Step]]) -> Iterator[str]:
+    """The section with the rollouts of all runs.
+
+    Args:
+        steps: the steps of each run.
+    """
+    packed = [[step for step in each if step.packed] for each in steps]
+    if not any(packed):
+        return
+    yield '<h2 id="rollouts">Rollouts</h2>'
+    for run, each, held in zip(runs, steps, packed, strict=True):
+        if len(held) < len(each):
+            told = f"{escape(run.name)}: this file has the rollouts of {len(held)} of {len(each)} steps"
+            yield f'<p class="muted">{told}; cooper monitor {escape(run.path)} shows all.</p>'
+    yield from controls(runs)
+    yield '<div class="columns"><section id="first"></section><section id="second" hidden></section></div>'
+    yield "<noscript><p>They need the page's script; the same text is in each run's rollouts/.</p></noscript>"
+    held_runs = []
+    for run, held in zip(runs, packed, strict=True):
+        steps_held, counts = [step.step for step in held], [step.count for step in held]
+        held_runs.append({"title": run.name, "name": run.address, "steps": steps_held, "counts": counts})
+    yield block("index", json.dumps({"runs": held_runs}).replace("<", "\\u003c"))
+    for place, held in enumerate(packed):
+        yield from (block(f"block-{place}-{number}", step.packed) for number, step in enumerate(held))
+    yield f"<script>{SCRIPT}</script>"
+
+
+def controls(runs: Sequence[Run]) -> Iterator[str]:
+    """The menus and the search field."""
+    names = "".join(f'<option value="{place}">{escape(run.name)}</option>' for place, run in enumerate(runs))
+    cells = "".join(f'<option value="{cell}">{escape(title)}</option>' for cell, title in CELLS.items())
+    yield '<div class="choice" id="choice">'
+    yield f'<label>run <select id="run">{names}</select></label>'
+    if len(runs) > 1:
+        yield f'<label>beside it <select id="beside"><option value="">none</option>{names}</select></label>'
+    yield '<label>step <select id="step"></select></label>'
+    yield f'<label>judged <select id="cell"><option value="all">all</option>{cells}</select></label>'
+    yield '<label>search <input id="text" type="search" placeholder="question, answer or completion"></label></div>'
+
+
+def block(name: str, text: str) -> str:
+    """Data in the page that the browser does not run."""
+    return f'<script type="text/plain" id="{name}">{text}</script>'
