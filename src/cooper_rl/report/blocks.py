@@ -40,11 +40,15 @@ class Step:
         return self.cells.total()
 
 
-def kept_files(runs: Sequence[Run], most: int = PACKED_BYTES) -> set[Path]:
-    """The rollout files that a report of these runs holds: all, or steps at equal distances with each run's last."""
+def kept_files(runs: Sequence[Run], most: int | None = None) -> set[Path]:
+    """The rollout files that a report of these runs holds: all, or steps at equal distances with each run's last.
+
+    Args:
+        most: the size of all together, in bytes; by default `PACKED_BYTES`.
+    """
     files = {run.path: run.steps_of("rollouts") for run in runs}
     size = sum(path.stat().st_size for paths in files.values() for path in paths)
-    every = max(1, -(-size // most))
+    every = max(1, -(-size // (most or PACKED_BYTES)))
     return {path for paths in files.values() for path in paths[::-1][::every]}
 
 

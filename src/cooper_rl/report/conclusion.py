@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cooper_rl.report.curves import ARM_ORDER
 from cooper_rl.report.difference import Difference, difference
 from cooper_rl.report.page import CELLS
 from cooper_rl.report.story import FALL, Entry, alarms, change, exploited, listed, steps_of, titled, told
@@ -22,11 +23,9 @@ def conclusion(summary: Mapping[str, Any], report: Path | str) -> list[str]:
         summary: what `summarize` returns.
         report: the report's path, as it is shown.
     """
-    return [
-        told([result(summary)]),
-        told([exploitation(summary["arms"]), alarms(summary["arms"])]),
-        told([place(summary["arms"], report)]),
-    ]
+    arms: Arms = summary["arms"]
+    ending = [told([exploitation(arms), alarms(arms)]), told([place(arms, report)])]
+    return [told([result(summary)]), *map(titled, ending)]
 
 
 def result(summary: Mapping[str, Any]) -> str:
@@ -37,14 +36,19 @@ def result(summary: Mapping[str, Any]) -> str:
         rule = {arm: mean_of(entries, "rule_accuracy", "end") for arm, entries in arms.items()}
         parts = [f"{end:.3f} ({arm})" for arm, end in rule.items() if end is not None]
         said = f"rule accuracy ended at {listed(parts)}" if parts else "nor was rule accuracy"
-        return f"true accuracy was not measured; {said}"
+        return f"True accuracy was not measured; {said}"
     best_first = sorted(ends, key=lambda arm: -ends[arm])
     ours = "cooper" if "cooper" in ends else best_first[0]
     if len(ends) == 1:
         steps = steps_of(arms[ours])
-        return f"{titled(ours)}'s true accuracy {change(summary['base']['true_accuracy'], ends[ours])} in {steps}"
+        return f"{named(ours)}'s true accuracy {change(summary['base']['true_accuracy'], ends[ours])} in {steps}"
     theirs = next(arm for arm in best_first if arm != ours)
-    return against(titled(ours), theirs, difference(arms[ours], arms[theirs], summary.get("heldout_problems")))
+    return against(named(ours), theirs, difference(arms[ours], arms[theirs], summary.get("heldout_problems")))
+
+
+def named(arm: str) -> str:
+    """An arm's name at the beginning of a sentence; a name that a user gave stays as it is."""
+    return titled(arm) if arm in ARM_ORDER else arm
 
 
 def against(ours: str, theirs: str, found: Difference | None) -> str:

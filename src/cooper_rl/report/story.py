@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cooper_rl.report.curves import ARM_ORDER
 from cooper_rl.report.summary import mean_of
 
 RISE, FALL = 0.1, 0.1  # of reward, and of true accuracy from its peak: together they are exploitation
@@ -32,14 +31,18 @@ def story(summary: Mapping[str, Any]) -> str:
     if not any(entry["steps"] for entry in entries):
         return "No step has been logged yet."
     if len(entries) == 1:
-        return told([*course(entries[0], summary["base"]["true_accuracy"]), alarms(arms, short=True)])
-    return told([standing(arms), alarms(arms, short=True)])
+        return titled(told([*course(entries[0], summary["base"]["true_accuracy"]), alarms(arms, short=True)]))
+    return titled(told([standing(arms), alarms(arms, short=True)]))
 
 
 def told(clauses: Sequence[str]) -> str:
-    """The clauses as one sentence; empty ones are left out."""
-    text = "; ".join(clause for clause in clauses if clause)
-    return f"{text[:1].upper()}{text[1:]}."
+    """The clauses as one sentence, without the empty ones."""
+    return "; ".join(clause for clause in clauses if clause) + "."
+
+
+def titled(text: str) -> str:
+    """The text with a capital first letter."""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def course(entry: Entry, base: float | None) -> list[str]:
@@ -134,8 +137,3 @@ def steps_of(entries: Sequence[Entry]) -> str:
 def listed(parts: Sequence[str]) -> str:
     """`a, b and c`."""
     return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
-
-
-def titled(arm: str) -> str:
-    """An arm's name at the beginning of a sentence; a name that a user gave stays as it is."""
-    return arm.capitalize() if arm in ARM_ORDER else arm
