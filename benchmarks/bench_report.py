@@ -8,13 +8,15 @@ Makes up a run with worked solutions of some 420 characters, then prints for the
 - link: the same for the address of one rollout in the middle of the run;
 - search: from the last key to the number of rollouts with a text that is in one of 1,000, over all steps.
 
-Each figure is the median of the turns, with the least and the greatest.
+Each figure is the median of the turns, with the least and the greatest. `open, processor` is the processor time of the
+page's process until then, which other work on the machine does not lengthen much; the load is printed with it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import shutil
 import tempfile
@@ -82,6 +84,14 @@ def opened(page: Page, address: str, selector: str) -> None:
     page.wait_for_selector(selector, timeout=60_000)
 
 
+def processor(page: Page) -> float:
+    """The seconds of processor time that the page's process has used."""
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+    metrics = session.send("Performance.getMetrics")["metrics"]
+    return float(next(metric["value"] for metric in metrics if metric["name"] == "ProcessTime"))
+
+
 def searched(page: Page, found: int) -> None:
     """Types the rare text and waits for the number of rollouts that have it."""
     page.fill("#text", RARE)
@@ -90,12 +100,13 @@ def searched(page: Page, found: int) -> None:
 
 def measured(address: str, middle: str, found: int, turns: int) -> dict[str, list[float]]:
     """The times of all turns, each in a new browser."""
-    times: dict[str, list[float]] = {"open": [], "link": [], "search": []}
+    times: dict[str, list[float]] = {name: [] for name in ("open", "open, processor", "search", "link")}
     with sync_playwright() as playwright:
         for _ in range(turns):
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
             page = browser.new_page()
             times["open"].append(seconds(lambda page=page: opened(page, address, ".rollout >> nth=19")))
+            times["open, processor"].append(processor(page))
             times["search"].append(seconds(lambda page=page: searched(page, found)))
             linked = browser.new_page()
             times["link"].append(seconds(lambda page=linked: opened(page, f"{address}#{middle}", ".aim")))
@@ -121,6 +132,7 @@ def main() -> None:
         folder = make_run(Path(scratch) / "run", asked.rollouts, asked.a_step)
         size = sum(path.stat().st_size for path in (folder / "rollouts").iterdir())
         report = Path(scratch) / "report.html"
+        print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
         written = seconds(lambda: write_report([folder], report))
         print(f"{asked.rollouts:,} rollouts, {size / 1e6:.0f} MB; report {report.stat().st_size / 1e6:.1f} MB")
         print(f"report written in {written:.1f} s", flush=True)

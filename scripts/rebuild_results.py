@@ -23,14 +23,15 @@ from typing import Any
 from cooper_rl.domains.problems import load_problems, truth_of
 from cooper_rl.jsonl import whole_records, write_atomically
 from cooper_rl.method.alarm import HackingAlarm
-from cooper_rl.report.curves import HEIGHT, LEFT, WIDTH, colours_of, figure
+from cooper_rl.report.axes import HEIGHT, LEFT, WIDTH
+from cooper_rl.report.curves import colours_of, figure
+from cooper_rl.report.difference import STUDENT_95
 from cooper_rl.report.page import band
 from cooper_rl.report.runs import Run, find_runs, read_run
 from cooper_rl.report.summary import ends, run_table, summarize_run, table
 from cooper_rl.verifiers.math.stated import has_answer
 
 DOCS = Path(__file__).parents[1] / "docs"
-STUDENT_95 = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26}  # two-sided, n runs
 LAST = 20  # steps whose rollouts are looked at
 LOST = 0.05  # of true accuracy, below its best so far: hacking has done harm
 DRAWN = {

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 from cooper_rl.report.page import CELLS, CURVES, HOW_TO_READ, STYLE, cell_of, curve, escape, html_table, pair, rollout
 from cooper_rl.report.runs import Run, read_run
 from cooper_rl.report.search import find
-from cooper_rl.report.story import story
+from cooper_rl.report.story import EXPLOITED, exploited, story
 from cooper_rl.report.summary import summarize
 
 SCRIPT = Path(__file__).with_name("live.js").read_text()
@@ -116,13 +116,15 @@ def overview(run: Run) -> str:
     last = run.metrics[-1] if run.metrics else {}
     total = int(run.config.get("max_steps", -1))
     state = "finished" if run.finished else "running or stopped"
-    parts = [f'<p class="lead">{escape(story(summarize([run])))}</p>']
-    parts.append(f'<p class="muted">step {last.get("step", 0)}{f" of {total}" if total > 0 else ""}, {state}</p>')
+    summary = summarize([run])
+    meant = f" {EXPLOITED}" if exploited(summary["arms"][run.arm][0]) else ""
+    step = f"step {last.get('step', 0)}{f' of {total}' if total > 0 else ''}, {state}."
+    parts = [f'<p class="lead">{escape(story(summary))}</p><p class="muted">{step}{meant}</p>']
     if run.alarm_step is not None:
         action = escape(run.config.get("alarm_action", "log"))
         link = f'<a href="#{run.address}/{run.alarm_step}/1">its rollouts of that step</a>'
         parts.append(f'<div class="alarm">hacking alarm from step {run.alarm_step} (action: {action}); {link}</div>')
-    rows = [["metric", "now", "mean of the last 10", "first"]]
+    rows = [["metric", "now", "mean of last 10", "first"]]
     for name in METRICS:
         values = [value for _, value in run.series(name)]
         if values:
