@@ -7,15 +7,16 @@ import gzip
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cooper_rl.jsonl import whole_records
 from cooper_rl.report.page import cell_of
 from cooper_rl.report.runs import Run
 
 PACKED_BYTES = 160_000_000  # of rollout files that a report holds; beyond that, steps at equal distances
+BLOCK_CHARACTERS = 500_000  # of JSON; larger ones are unpacked too slowly, smaller ones are searched too slowly
 BINS = ((0.0, 0.1), (0.1, 0.3), (0.3, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, 1.01))
 
 
@@ -26,18 +27,32 @@ class Step:
     Args:
         cells: how many rollouts are in each cell of `page.CELLS`.
         judged: for each of `BINS` how many scored rollouts the rule could judge, and how many of these are CORRECT.
-        packed: the rollouts as base64 of compressed JSON, one list a rollout; empty where the report leaves them out.
+        rows: the rollouts as JSON, one list a rollout; empty where the report leaves them out.
     """
 
     step: int
     cells: Counter[str]
     judged: tuple[tuple[int, int], ...]
-    packed: str
+    rows: str
 
     @property
     def count(self) -> int:
         """The number of rollouts."""
         return self.cells.total()
+
+
+class Block(NamedTuple):
+    """Neighbouring steps that are packed together.
+
+    Args:
+        steps: their numbers.
+        counts: how many rollouts each has.
+        packed: base64 of compressed JSON: for each step its list of rollouts.
+    """
+
+    steps: tuple[int, ...]
+    counts: tuple[int, ...]
+    packed: str
 
 
 def kept_files(runs: Sequence[Run], most: int | None = None) -> set[Path]:
@@ -52,13 +67,29 @@ def kept_files(runs: Sequence[Run], most: int | None = None) -> set[Path]:
     return {path for paths in files.values() for path in paths[::-1][::every]}
 
 
-def read_steps(run: Run, kept: set[Path]) -> list[Step]:
-    """All steps of a run. The rollouts of those whose file is in `kept` are packed."""
-    return [read_step(path, pack=path in kept) for path in run.steps_of("rollouts")]
+def read_steps(run: Run, kept: set[Path]) -> tuple[list[Step], list[Block]]:
+    """All steps of a run without their rows, and the blocks with the rows of those whose file is in `kept`."""
+    steps, blocks, waiting = [], [], []
+    for path in run.steps_of("rollouts"):
+        step = read_step(path, rows=path in kept)
+        steps.append(replace(step, rows=""))
+        if step.rows:
+            waiting.append(step)
+        if sum(len(each.rows) for each in waiting) > BLOCK_CHARACTERS:
+            blocks.append(packed(waiting))
+            waiting = []
+    return steps, [*blocks, packed(waiting)] if waiting else blocks
 
 
-def read_step(path: Path, *, pack: bool) -> Step:
-    """One file of `rollouts/`."""
+def packed(steps: Sequence[Step]) -> Block:
+    """Steps in one block."""
+    text = f"[{','.join(step.rows for step in steps)}]".encode("utf-8", "replace")
+    data = base64.b64encode(gzip.compress(text, 6, mtime=0)).decode()
+    return Block(tuple(step.step for step in steps), tuple(step.count for step in steps), data)
+
+
+def read_step(path: Path, *, rows: bool) -> Step:
+    """One file of `rollouts/`, with its rows or without."""
     records = whole_records(path)
     cells = [cell_of(record) for record in records]
     judged = [[0, 0] for _ in BINS]
@@ -68,11 +99,10 @@ def read_step(path: Path, *, pack: bool) -> Step:
             place = next((place for place, (_, high) in enumerate(BINS) if score < high), len(BINS) - 1)
             judged[place][0] += 1
             judged[place][1] += record["verdict"] == "CORRECT"
-    rows = [row_of(record, cell) for record, cell in zip(records, cells, strict=True)] if pack else []
-    text = json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
-    packed = base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 6, mtime=0)).decode() if pack else ""
+    lists = [row_of(record, cell) for record, cell in zip(records, cells, strict=True)] if rows else []
+    text = json.dumps(lists, ensure_ascii=False, separators=(",", ":")) if rows else ""
     counted = tuple((many, right) for many, right in judged)
-    return Step(int(path.stem.split("_")[1]), Counter(cells), counted, packed)
+    return Step(int(path.stem.split("_")[1]), Counter(cells), counted, text)
 
 
 def row_of(record: Mapping[str, Any], cell: str) -> list[Any]:

@@ -1,10 +1,14 @@
 // The reader of a report's rollouts. They are in the page, compressed by step. Their text is only ever set as text.
 const SHOWN = 20;
-const KEPT = 64;  // unpacked steps that are remembered
-const AT_ONCE = 16;  // steps that are unpacked at the same time
+const KEPT = 12;  // unpacked blocks that are remembered
 const VERDICTS = ["CORRECT", "INCORRECT", "UNPARSEABLE", "TIMEOUT", "ERROR"];
 const at = (id) => document.getElementById(id);
 const index = JSON.parse(at("index").textContent);
+for (const run of index.runs) {
+  run.steps = run.blocks.flatMap((block) => block.steps);
+  run.counts = run.blocks.flatMap((block) => block.counts);
+  run.holder = run.blocks.flatMap((block, number) => block.steps.map((_, place) => [number, place]));
+}
 const unpacked = new Map();
 const columns = [];
 
@@ -33,34 +37,38 @@ function bytesOf(text) {
   return bytes;
 }
 
-async function rowsOf(run, place) {
-  const key = `${run}-${place}`;
+async function unpack(run, number) {
+  const key = `${run}-${number}`;
   if (!unpacked.has(key)) {
-    const stream = new Blob([bytesOf(at(`block-${key}`).textContent)]).stream().pipeThrough(new DecompressionStream("gzip"));
-    unpacked.set(key, await new Response(stream).json());
+    const stream = new Blob([bytesOf(at(`block-${key}`).textContent)]).stream();
+    unpacked.set(key, new Response(stream.pipeThrough(new DecompressionStream("gzip"))).json());
     if (unpacked.size > KEPT) unpacked.delete(unpacked.keys().next().value);
   }
   return unpacked.get(key);
 }
 
+async function rowsOf(run, place) {
+  const [number, within] = index.runs[run].holder[place];
+  return (await unpack(run, number))[within];
+}
+
 // The rollouts that are asked for, as [place of the step, place in the step].
 async function find(run, asked, told, current) {
-  const all = index.runs[run].steps.map((_, place) => place);
-  const places = asked.step === "all" ? all : all.filter((place) => index.runs[run].steps[place] === Number(asked.step));
+  const { steps, counts, holder, blocks } = index.runs[run];
+  const places = [...steps.keys()].filter((place) => asked.step === "all" || steps[place] === Number(asked.step));
   const found = [], filtered = asked.text || asked.cell !== "all";
   const fits = (row) => (asked.cell === "all" || row[4] === asked.cell) &&
     (!asked.text || [0, 1, 2].some((part) => row[part].toLowerCase().includes(asked.text)));
   let paused = performance.now();
-  for (let start = 0; start < places.length; start += AT_ONCE) {
-    const some = places.slice(start, start + AT_ONCE);
-    const rows = filtered ? await Promise.all(some.map((place) => rowsOf(run, place))) : [];
-    for (const [number, place] of some.entries()) {
-      for (let i = 0; i < index.runs[run].counts[place]; i++) {
-        if (!filtered || fits(rows[number][i])) found.push([place, i]);
-      }
+  for (const [done, place] of places.entries()) {
+    const rows = filtered ? await rowsOf(run, place) : null;
+    const ahead = holder[place][0] + 1;
+    if (filtered && places.length > 1 && ahead < blocks.length) unpack(run, ahead);  // while this one is searched
+    for (let i = 0; i < counts[place]; i++) {
+      if (!filtered || fits(rows[i])) found.push([place, i]);
     }
     if (performance.now() - paused > 100) {
-      told(`${thousands(found.length)} found in ${thousands(start + some.length)} of ${thousands(places.length)} steps`);
+      told(`${thousands(found.length)} found in ${thousands(done + 1)} of ${thousands(places.length)} steps`);
       await new Promise((next) => setTimeout(next));
       if (!current()) return [];
       paused = performance.now();

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cooper_rl.report.blocks import Step
+from cooper_rl.report.blocks import Block
 from cooper_rl.report.page import CELLS, escape
 from cooper_rl.report.runs import Run
 
@@ -20,30 +20,30 @@ SCRIPT = Path(__file__).with_name("reader.js").read_text()
 SCRIPT_POLICY = f"'sha256-{base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()}'"
 
 
-def reader(runs: Sequence[Run], steps: Sequence[Sequence[Step]]) -> Iterator[str]:
+def reader(runs: Sequence[Run], blocks: Sequence[Sequence[Block]]) -> Iterator[str]:
     """The section with the rollouts of all runs.
 
     Args:
-        steps: the steps of each run.
+        blocks: the blocks of each run.
     """
-    packed = [[step for step in each if step.packed] for each in steps]
-    if not any(packed):
+    if not any(blocks):
         return
     yield '<h2 id="rollouts">Rollouts</h2>'
-    for run, each, held in zip(runs, steps, packed, strict=True):
-        if len(held) < len(each):
-            told = f"{escape(run.name)}: this file has the rollouts of {len(held)} of {len(each)} steps"
+    for run, held in zip(runs, blocks, strict=True):
+        count, all_steps = sum(len(each.steps) for each in held), len(run.steps_of("rollouts"))
+        if count < all_steps:
+            told = f"{escape(run.name)}: this file has the rollouts of {count} of {all_steps} steps"
             yield f'<p class="muted">{told}; cooper monitor {escape(run.path)} shows all.</p>'
     yield from controls(runs)
     yield '<div class="columns"><section id="first"></section><section id="second" hidden></section></div>'
     yield "<noscript><p>They need the page's script; the same text is in each run's rollouts/.</p></noscript>"
-    held_runs = []
-    for run, held in zip(runs, packed, strict=True):
-        steps_held, counts = [step.step for step in held], [step.count for step in held]
-        held_runs.append({"title": run.name, "name": run.address, "steps": steps_held, "counts": counts})
-    yield block("index", json.dumps({"runs": held_runs}).replace("<", "\\u003c"))
-    for place, held in enumerate(packed):
-        yield from (block(f"block-{place}-{number}", step.packed) for number, step in enumerate(held))
+    index = [
+        {"title": run.name, "name": run.address, "blocks": [{"steps": b.steps, "counts": b.counts} for b in held]}
+        for run, held in zip(runs, blocks, strict=True)
+    ]
+    yield data("index", json.dumps({"runs": index}).replace("<", "\\u003c"))
+    for place, held in enumerate(blocks):
+        yield from (data(f"block-{place}-{number}", block.packed) for number, block in enumerate(held))
     yield f"<script>{SCRIPT}</script>"
 
 
@@ -60,6 +60,6 @@ def controls(runs: Sequence[Run]) -> Iterator[str]:
     yield '<label>search <input id="text" type="search" placeholder="question, answer or completion"></label></div>'
 
 
-def block(name: str, text: str) -> str:
+def data(name: str, text: str) -> str:
     """Data in the page that the browser does not run."""
     return f'<script type="text/plain" id="{name}">{text}</script>'

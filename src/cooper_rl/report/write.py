@@ -49,18 +49,19 @@ def write_report(folders: Sequence[Path], out: Path) -> Path:
     """
     runs = sorted(told_apart([read_run(folder) for folder in folders]), key=lambda r: (rank(r.arm), r.seed))
     kept = kept_files(runs)
-    steps = [read_steps(run, kept) for run in runs]
-    firsts = {run.arm: (run, found) for run, found in zip(runs[::-1], steps[::-1], strict=True)}
-    scored = [(run, firsts[run.arm][1]) for run in runs if run.scored and firsts[run.arm][0] is run]
+    rollouts = [read_steps(run, kept) for run in runs]
+    firsts = {run.arm: run for run in runs[::-1]}
+    both = zip(runs, rollouts, strict=True)
+    scored = [(run, steps) for run, (steps, _) in both if run.scored and firsts[run.arm] is run]
     body = [
         *overview(runs),
         *agreement(scored),
-        *reader(runs, steps),
+        *reader(runs, [blocks for _, blocks in rollouts]),
         "<h2>Pairs that trained the reward model</h2>" if any(run.steps_of("pairs") for run, _ in scored) else "",
         *(pair_reader(run) for run, _ in scored if run.steps_of("pairs")),
         "<h2>Configuration and environment</h2>",
         differences(runs),
-        *(origin(run) for run in runs if firsts[run.arm][0] is run),
+        *(origin(run) for run in runs if firsts[run.arm] is run),
     ]
     page = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
