@@ -4,7 +4,8 @@
 
 Makes up a run with worked solutions of some 420 characters, then prints for the report and for the live page:
 
-- open: from the address to the first 20 rollouts on the screen, in a new browser each turn;
+- first screen: from the address to the browser's first contentful paint, in a new browser each turn;
+- open: from the address to the first 20 rollouts, in the same browser;
 - link: the same for the address of one rollout in the middle of the run;
 - search: from the last key to the number of rollouts with a text that is in one of 1,000, over all steps.
 
@@ -33,6 +34,7 @@ from cooper_rl.report.write import write_report
 
 RARE = "a thousandth"  # the text that is searched
 VERDICTS = (("CORRECT", "match"), ("INCORRECT", "mismatch"), ("UNPARSEABLE", "no_answer"))
+PAINTED = "performance.getEntriesByName('first-contentful-paint')[0].startTime"  # milliseconds
 STATE = "body[data-state=ready], body[data-state=live]"
 
 
@@ -100,12 +102,13 @@ def searched(page: Page, found: int) -> None:
 
 def measured(address: str, middle: str, found: int, turns: int) -> dict[str, list[float]]:
     """The times of all turns, each in a new browser."""
-    times: dict[str, list[float]] = {name: [] for name in ("open", "open, processor", "search", "link")}
+    times: dict[str, list[float]] = {name: [] for name in ("first screen", "open", "open, processor", "search", "link")}
     with sync_playwright() as playwright:
         for _ in range(turns):
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
             page = browser.new_page()
             times["open"].append(seconds(lambda page=page: opened(page, address, ".rollout >> nth=19")))
+            times["first screen"].append(page.evaluate(PAINTED) / 1000)
             times["open, processor"].append(processor(page))
             times["search"].append(seconds(lambda page=page: searched(page, found)))
             linked = browser.new_page()

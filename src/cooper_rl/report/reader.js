@@ -9,6 +9,7 @@ for (const run of index.runs) {
   run.counts = run.blocks.flatMap((block) => block.counts);
   run.holder = run.blocks.flatMap((block, number) => block.steps.map((_, place) => [number, place]));
 }
+const loaded = new Promise((done) => document.addEventListener("DOMContentLoaded", done));
 const unpacked = new Map();
 const columns = [];
 
@@ -37,11 +38,16 @@ function bytesOf(text) {
   return bytes;
 }
 
-async function unpack(run, number) {
+async function read(run, number) {
+  if (number + 1 < index.runs[run].blocks.length) await loaded;  // each run's last block comes before this script
+  const stream = new Blob([bytesOf(at(`block-${run}-${number}`).textContent)]).stream();
+  return new Response(stream.pipeThrough(new DecompressionStream("gzip"))).json();
+}
+
+function unpack(run, number) {
   const key = `${run}-${number}`;
   if (!unpacked.has(key)) {
-    const stream = new Blob([bytesOf(at(`block-${key}`).textContent)]).stream();
-    unpacked.set(key, new Response(stream.pipeThrough(new DecompressionStream("gzip"))).json());
+    unpacked.set(key, read(run, number));
     if (unpacked.size > KEPT) unpacked.delete(unpacked.keys().next().value);
   }
   return unpacked.get(key);

@@ -43,8 +43,14 @@ def reader(runs: Sequence[Run], blocks: Sequence[Sequence[Block]]) -> Iterator[s
     ]
     yield data("index", json.dumps({"runs": index}).replace("<", "\\u003c"))
     for place, held in enumerate(blocks):
-        yield from (data(f"block-{place}-{number}", block.packed) for number, block in enumerate(held))
+        yield from (data(f"block-{place}-{len(held) - 1}", block.packed) for block in held[-1:])
     yield f"<script>{SCRIPT}</script>"
+
+
+def other_blocks(blocks: Sequence[Sequence[Block]]) -> Iterator[str]:
+    """All blocks but each run's last one. They end the page, so that it can be read while it still loads."""
+    for place, held in enumerate(blocks):
+        yield from (data(f"block-{place}-{number}", block.packed) for number, block in enumerate(held[:-1]))
 
 
 def controls(runs: Sequence[Run]) -> Iterator[str]:

@@ -27,7 +27,7 @@ from cooper_rl.report.page import (
     plot,
     rank,
 )
-from cooper_rl.report.reader import SCRIPT_POLICY, reader
+from cooper_rl.report.reader import SCRIPT_POLICY, other_blocks, reader
 from cooper_rl.report.runs import Run, read_run, told_apart
 from cooper_rl.report.story import EXPLOITED, exploited, story
 from cooper_rl.report.summary import run_table, summarize, table
@@ -50,18 +50,20 @@ def write_report(folders: Sequence[Path], out: Path) -> Path:
     runs = sorted(told_apart([read_run(folder) for folder in folders]), key=lambda r: (rank(r.arm), r.seed))
     kept = kept_files(runs)
     rollouts = [read_steps(run, kept) for run in runs]
+    blocks = [held for _, held in rollouts]
     firsts = {run.arm: run for run in runs[::-1]}
     both = zip(runs, rollouts, strict=True)
     scored = [(run, steps) for run, (steps, _) in both if run.scored and firsts[run.arm] is run]
     body = [
         *overview(runs),
         *agreement(scored),
-        *reader(runs, [blocks for _, blocks in rollouts]),
+        *reader(runs, blocks),
         "<h2>Pairs that trained the reward model</h2>" if any(run.steps_of("pairs") for run, _ in scored) else "",
         *(pair_reader(run) for run, _ in scored if run.steps_of("pairs")),
         "<h2>Configuration and environment</h2>",
         differences(runs),
         *(origin(run) for run in runs if firsts[run.arm] is run),
+        *other_blocks(blocks),
     ]
     page = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
