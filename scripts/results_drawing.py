@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from html import escape
 
-from cooper_rl.report.curves import HEIGHT, WIDTH, colours_of, figure
+from cooper_rl.report.axes import HEIGHT, LEFT, WIDTH
+from cooper_rl.report.curves import colours_of, figure
 
 NAMES = 62  # characters in a row of a legend
-LEFT = 44  # pixels to the vertical axis
 
 
 def drawn(lines: dict[str, list[tuple[int, float, float, float]]], label: str = "step") -> str:

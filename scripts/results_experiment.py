@@ -15,10 +15,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 from results_drawing import drawn
 
 from cooper_rl.errors import BadInputError
+from cooper_rl.report.difference import STUDENT_95
 from cooper_rl.report.page import band
 from cooper_rl.report.summary import COLUMNS
 
-STUDENT_95 = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26}  # two-sided, n runs
 DRAWN = {
     "reward": "mean reward",
     "eval/true_accuracy": "true accuracy",

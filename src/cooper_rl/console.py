@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -30,12 +31,30 @@ class Rate(ProgressColumn):
         return Text(f"{task.speed:,.1f}/s" if task.speed else "")
 
 
-def print_rows(rows: Sequence[Sequence[str]]) -> None:
-    """Prints a table. Its first row is the header. Without a terminal it is up to 200 characters wide."""
-    shown = Table(*rows[0])
+def print_rows(rows: Sequence[Sequence[str]], console: Console | None = None) -> None:
+    """Prints a table. Its first row is the header.
+
+    Without a terminal the table is up to 200 characters wide. Where it does not fit, it is turned on its side: the
+    header becomes the first column.
+
+    Args:
+        console: where it is printed; stdout by default.
+    """
+    console = console or Console(width=None if sys.stdout.isatty() else 200)
+    turned = list(zip(*rows, strict=True))
+    shown, other = table_of(rows), table_of(turned)
+    widths = [
+        Measurement.get(console, console.options.update(max_width=10_000), each).maximum for each in (shown, other)
+    ]
+    console.print(other if widths[0] > console.width and widths[1] < widths[0] else shown)
+
+
+def table_of(rows: Sequence[Sequence[str]]) -> Table:
+    """Header and rows as a table."""
+    table = Table(*rows[0])
     for row in rows[1:]:
-        shown.add_row(*row)
-    Console(width=None if sys.stdout.isatty() else 200).print(shown)
+        table.add_row(*row)
+    return table
 
 
 @contextmanager

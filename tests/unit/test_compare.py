@@ -1,15 +1,20 @@
 """`compare` with a stand-in for `cooper train` that writes a run's files: what is run, again, on; one that fails."""
 
+import io
 import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from rich.console import Console
 from typer.testing import CliRunner
 
 from cooper_rl.cli import app
 from cooper_rl.cli.compare import compare
+from cooper_rl.cli.progress import Course, Display
+from cooper_rl.console import print_rows
 from cooper_rl.errors import CooperError
 
 FAKE = """
@@ -78,6 +83,10 @@ def test_summary_table_and_report(run, capsys):
     assert (out / "report.html").is_file()
     shown = capsys.readouterr().out
     assert "static" in shown and "base policy: true accuracy 0.250" in shown
+    *_, result, exploitation, place = shown.splitlines()
+    assert result.startswith("Rule and static cannot be told apart: true accuracy 0.450 and 0.450, difference +0.000 ")
+    assert exploitation.startswith("The frozen reward model was not exploited in any of 2 runs: ")
+    assert place.startswith(f"Open {out}/report.html for the curves")
     settings, flags, threads = calls(out / "rule-seed1")[0]
     assert flags == [] and threads == "1" and settings["seed"] == "1" and settings["config"] == "recipe.yaml"
     assert yaml.safe_load(settings["negative_sources"]) == {"mined": 2}
@@ -133,4 +142,82 @@ def test_variants_are_compared_by_name(run):
     ((settings, _, _),) = calls(out / "noise-40-seed1")
     assert settings["variant"] == "noise-40" and "arm" not in settings
     page = (out / "report.html").read_text()
-    assert "noise-40: reward" in page and page.count('stroke="#') > 4
+    assert "0.45 (noise-40)" in page and page.count('stroke="#') > 4
+
+
+def test_without_a_terminal_a_line_after_each_tenth(run, capfd):
+    run[1](arms=("static", "cooper"), seeds=(0,))
+    lines = capfd.readouterr().err.splitlines()
+    assert lines[:3] == [
+        "Each arm trains the same policy on the same problems; the reward is",
+        "  static  a frozen reward model",
+        "  cooper  a reward model that is trained along with the policy",
+    ]
+    assert sorted(lines[3:]) == [
+        f"{arm}: step 20 of 20, reward 0.15 → 0.90, true accuracy 0.25 → 0.45, done" for arm in ("cooper", "static")
+    ]
+
+
+def metrics(folder, rows, torn=""):
+    folder.mkdir(exist_ok=True)
+    (folder / "config.yaml").write_text("max_steps: 60\n")
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + torn)
+
+
+def test_the_course_of_a_run(tmp_path):
+    course, now = Course(tmp_path / "run"), [100.0]
+    course.clock = lambda: now[0]
+    assert not course.look() and course.note() == course.left() == ""
+    rows = [{"step": 0, "eval/true_accuracy": 0.4}]
+    metrics(tmp_path / "run", rows, torn='{"step": 1, "rew')
+    assert course.look() and course.note() == "true accuracy 0.40 → 0.40" and course.left() == ""
+    rows += [{"step": step, "reward": step / 10} for step in range(1, 11)]
+    metrics(tmp_path / "run", rows)
+    now[0] = 120.0
+    assert course.look() and not course.look()
+    # the means of rewards 0.1 to 0.5 and 0.6 to 1.0; 10 steps took 20 seconds, so 50 take 100
+    assert course.note() == "reward 0.30 → 0.80, true accuracy 0.40 → 0.40" and course.left() == "1:40 left"
+    metrics(tmp_path / "run", rows[:5])  # resumed: cut back to its checkpoint
+    assert course.look() and course.step == 4 and course.left() == ""
+
+
+class Watch:
+    ended = False
+
+    def __init__(self, folder):
+        self.name, self.folder = folder.name, folder
+
+    def finished(self):
+        return self.ended
+
+    def failed(self):
+        return False
+
+
+def test_a_terminal_of_80_characters_shows_a_line_a_run(tmp_path):
+    run, screen = Watch(tmp_path / "cooper seed 0"), io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=80, color_system=None)
+    with Display([run, Watch(tmp_path / "cooper seed 1")], ["cooper"], console) as display:
+        display.started(run)
+        metrics(run.folder, [{"step": step, "reward": 0.5, "eval/true_accuracy": 0.4} for step in range(2)])
+        display.show(run)
+        display.courses[run.name].clock = lambda: display.courses[run.name].began[0] + 1000.0
+        metrics(run.folder, [{"step": step, "reward": 0.5, "eval/true_accuracy": 0.4} for step in range(31)])
+        display.show(run)
+        display.progress.refresh()
+        assert "30/60 reward 0.50→0.50, true 0.40→0.40, 17:14 left" in screen.getvalue()  # 1000 s for 29 steps
+        run.ended = True
+        display.show(run)
+    assert "true 0.40→0.40, done" in screen.getvalue() and "…" not in screen.getvalue()
+    assert max(map(len, re.split(r"[\r\n]", re.sub(r"\x1b\[[^a-zA-Z]*[a-zA-Z]", "", screen.getvalue())))) <= 80
+
+
+@pytest.mark.parametrize("width", [120, 50])
+def test_a_table_that_is_too_wide_is_turned(width):
+    screen = io.StringIO()
+    header = ["arm", *(f"measure number {i}" for i in range(5))]
+    print_rows([header, ["rule", *"12345"], ["static", *"67890"]], Console(file=screen, width=width))
+    lines = [re.split("[┃│]", line)[1:-1] for line in screen.getvalue().splitlines() if "┃" in line or "│" in line]
+    cells = [[cell.strip() for cell in line] for line in lines]
+    wide = [header, ["rule", *"12345"], ["static", *"67890"]]
+    assert cells == (wide if width == 120 else [list(column) for column in zip(*wide, strict=True)])

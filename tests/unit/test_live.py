@@ -1,7 +1,6 @@
-"""The live page: in a real browser, on hostile text, on a run with 100,000 rollouts, reachable from here alone."""
+"""The live page: on hostile text, on a run with 100,000 rollouts, reachable from here alone."""
 
 import json
-import shutil
 import time
 
 import httpx
@@ -11,14 +10,11 @@ from test_report import HOSTILE
 from cooper_rl.errors import BadInputError
 from cooper_rl.report.live import SHOWN, Monitor, overview, rollouts
 from cooper_rl.report.runs import read_run
-from cooper_rl.report.write import write_report
-
-needs_browser = pytest.mark.skipif(not shutil.which("chromium"), reason="needs a browser: Debian's chromium")
 
 
-def write_run(folder, steps, rollouts_a_step):
+def write_run(folder, steps, rollouts_a_step, arm="static"):
     (folder / "rollouts").mkdir(parents=True)
-    (folder / "config.yaml").write_text(json.dumps({"arm": "static", "seed": 0, "max_steps": 2 * steps}))
+    (folder / "config.yaml").write_text(json.dumps({"arm": arm, "seed": 0, "max_steps": 2 * steps}))
     with (folder / "metrics.jsonl").open("w") as file:
         for step in range(1, steps + 1):
             row = {"step": step, "reward": step / steps, "accuracy/rule": 0.3, "hacking/alarm": float(step > steps / 2)}
@@ -57,6 +53,26 @@ def test_its_parts(tmp_path, monitor):
     assert httpx.get(f"{server.url}../../etc/passwd").status_code == 404
 
 
+def test_search_over_all_steps(tmp_path, monitor):
+    folder = write_run(tmp_path / "run", 6, 60)
+    with (folder / "rollouts" / "step_000006.jsonl").open("a") as file:
+        file.write('{"step": 6, "completion": "cut of')  # the job is in the middle of a line
+    server = monitor(folder)
+
+    def found(**query):
+        return httpx.get(f"{server.url}rollouts", params=query).text
+
+    assert "1 to 20 of 360" in found(step="all")
+    assert "1 to 18 of 18" in found(step="all", text="JAVASCRIPT:alert(1) 4")  # 4, 44 and 49 in each of six steps
+    assert "1 to 3 of 3" in found(step="3", text="javascript:alert(1) 4")
+    assert "1 to 6 of 6" in found(step="all", text="javascript:alert(1) 3", cell="right")  # 39; 34 is fooled
+    assert "1 to 20 of 72" in found(step="all", text='" onmouse')  # its quotation mark is escaped in the file
+    assert "0 to 0 of 0" in found(step="all", text='completion": ') and "0 to 0 of 0" in found(text="cut of")
+    assert '<a href="#static-seed0/3/50">' in found(step="3", text="javascript:alert(1) 4")
+    last = found(step="all", text='" onmouse', offset=60)
+    assert last.count('class="rollout') == 12 and "61 to 72 of 72" in last
+
+
 def test_it_follows_the_files(tmp_path, monitor):
     server = monitor(write_run(tmp_path / "run", 3, 3))
     with (tmp_path / "run" / "metrics.jsonl").open("a") as file:
@@ -80,54 +96,3 @@ def test_a_long_run_opens_at_once(tmp_path):
     started = time.monotonic()
     assert overview(read_run(folder)) and rollouts(read_run(folder), {}).count('class="rollout') == SHOWN
     assert time.monotonic() - started < 20  # it takes some 0.1 s; reading every step's file would take minutes of them
-
-
-@pytest.fixture
-def browser_page():
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page = browser.new_page()
-        page.complaints = []
-        page.on("console", lambda message: page.complaints.append(message.text))
-        page.on("pageerror", lambda error: page.complaints.append(str(error)))
-        yield page
-        browser.close()
-
-
-@needs_browser
-def test_the_live_page_in_a_browser(tmp_path, monitor, browser_page):
-    page, server = browser_page, monitor(write_run(tmp_path / "run", 4, 60))
-    page.goto(server.url)
-    page.wait_for_selector("body[data-state=live]")
-    assert "hacking alarm from step 3" in page.text_content("#overview")
-    assert page.locator(".rollout").count() == SHOWN
-    page.click("button[data-offset='20']")
-    page.wait_for_selector("text=21 to 40 of 60")
-    page.select_option("#cell", "right")
-    page.wait_for_selector("text=1 to 20 of 20")
-    assert page.locator(".cell-right").count() == page.locator(".rollout").count() == 20
-    page.select_option("#step", "2")
-    page.wait_for_selector("text=step 2 · reference")
-    with (tmp_path / "run" / "metrics.jsonl").open("a") as file:
-        file.write('{"step": 5, "reward": 0.5}\n')
-    page.wait_for_selector("text=step 5 of 8", timeout=15_000)  # the page follows the job
-    server.shutdown()
-    server.server_close()
-    page.wait_for_selector("body[data-state=gone]", timeout=15_000)  # and says when it cannot
-    assert page.title() == "Cooper: run"
-    assert not [c for c in page.complaints if "ERR_CONNECTION_REFUSED" not in c]
-
-
-@needs_browser
-def test_the_report_in_a_browser(tmp_path, browser_page):
-    page = browser_page
-    page.goto(write_report([write_run(tmp_path / "run", 4, 60)], tmp_path / "report.html").as_uri())
-    page.click("text=step 4")
-    rollouts = page.locator("details[open] .rollout")
-    assert rollouts.count() == 40 and page.locator("details[open] .rollout:visible").count() == 40
-    page.check("details[open] input[value=fooled]")
-    visible = page.locator("details[open] .rollout:visible")
-    assert visible.count() == page.locator("details[open] .cell-fooled").count() > 0
-    assert "hacking alarm" in page.text_content("main") and page.title() == "Cooper report"
-    assert page.locator("script, img").count() == 0 and page.complaints == []

@@ -9,18 +9,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from cooper_rl.cli.progress import Display
 from cooper_rl.console import print_rows
 from cooper_rl.errors import CooperError
-from cooper_rl.jsonl import whole_records, write_atomically
+from cooper_rl.jsonl import write_atomically
+from cooper_rl.report.conclusion import conclusion
 from cooper_rl.report.runs import read_run
 from cooper_rl.report.summary import summarize, table
 from cooper_rl.report.write import write_report
@@ -37,14 +37,9 @@ class Job:
     arm: str
     seed: int
     folder: Path
+    name: str
     variant: bool = False
     process: subprocess.Popen[bytes] | None = None
-    task: Any = None
-    shown: int = -1
-
-    @property
-    def name(self) -> str:
-        return f"{self.arm} seed {self.seed}"
 
     @property
     def cost(self) -> int:
@@ -83,23 +78,14 @@ def compare(
     Raises:
         CooperError: a run failed; its log's last lines are in the message.
     """
-    names = variants or arms
-    todo = [Job(name, seed, output_dir / f"{name}-seed{seed}", bool(variants)) for seed in seeds for name in names]
+    todo = [
+        Job(arm, seed, output_dir / f"{arm}-seed{seed}", f"{arm} seed {seed}" if seeds[1:] else arm, bool(variants))
+        for seed in seeds
+        for arm in variants or arms
+    ]
     jobs = jobs or min(len(todo), os.cpu_count() or 1)
-    console = Console(stderr=True)
-    with ExitStack() as stack:
-        progress = None
-        if console.is_terminal:
-            progress = stack.enter_context(
-                Progress(
-                    TextColumn("{task.description:<16}"),
-                    BarColumn(),
-                    TextColumn("{task.completed}/{task.total} {task.fields[note]}"),
-                    TimeElapsedColumn(),
-                    console=console,
-                )
-            )
-        _run_all(todo, jobs, config, overrides, train_command, progress, console)
+    with Display(todo, [] if variants else arms, Console(stderr=True)) as display:
+        _run_all(todo, jobs, config, overrides, train_command, display)
     return _conclude(todo, output_dir, as_json)
 
 
@@ -109,22 +95,20 @@ def _run_all(
     config: Path,
     overrides: Mapping[str, object],
     train_command: Sequence[str],
-    progress: Progress | None,
-    console: Console,
+    display: Display,
 ) -> None:
     waiting = sorted((job for job in todo if not job.finished()), key=lambda job: -job.cost)
     running: list[Job] = []
-    for job in todo:
-        if progress:
-            job.task = progress.add_task(job.name, total=None, note="finished before" if job.finished() else "waiting")
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
                 running.append(_start(waiting.pop(0), config, overrides, train_command, jobs))
+                display.started(running[-1])
             time.sleep(POLL_SECONDS)
+            still = [job for job in running if job.process and job.process.poll() is None]
             for job in running:
-                _show(job, progress, console)
-            running = [job for job in running if job.process and job.process.poll() is None]
+                display.show(job)
+            running = still
     finally:
         for job in running:
             if job.process and job.process.poll() is None:
@@ -162,23 +146,6 @@ def _start(job: Job, config: Path, overrides: Mapping[str, object], train_comman
     return job
 
 
-def _show(job: Job, progress: Progress | None, console: Console) -> None:
-    """Updates the progress bar; without a terminal, prints a line after each tenth of the run."""
-    rows = whole_records(job.folder / "metrics.jsonl")
-    config = job.folder / "config.yaml"
-    if not rows or not config.is_file():
-        return
-    total = int((yaml.safe_load(config.read_text()) or {}).get("max_steps", -1))
-    last = rows[-1]
-    true = next((row["eval/true_accuracy"] for row in reversed(rows) if row.get("eval/true_accuracy")), None)
-    note = f"reward {last.get('reward') or 0:.2f}" + (f", true accuracy {true:.2f}" if true is not None else "")
-    if progress:
-        progress.update(job.task, total=total if total > 0 else None, completed=last["step"], note=note)
-    elif total > 0 and last["step"] * 10 // total > job.shown:
-        job.shown = last["step"] * 10 // total
-        console.print(f"{job.name}: step {last['step']}/{total}, {note}", highlight=False)
-
-
 def _conclude(todo: Sequence[Job], output_dir: Path, as_json: bool) -> dict[str, Any]:
     failed = [job for job in todo if job.failed()]
     done = [read_run(job.folder) for job in todo if job.finished()]
@@ -207,7 +174,8 @@ def print_table(summary: dict[str, Any], report: Path) -> None:
     base = summary["base"]["true_accuracy"]
     console = Console(width=None if sys.stdout.isatty() else 200)
     console.print(f"base policy: true accuracy {base:.3f}" if base is not None else "base policy: not measured")
-    console.print(f"report: {report}", highlight=False, soft_wrap=True)
+    for sentence in conclusion(summary, report):
+        console.print(sentence, highlight=False, markup=False, soft_wrap=not sys.stdout.isatty())
 
 
 def _log_tail(path: Path) -> list[str]:

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from cooper_rl.jsonl import whole_records
-from cooper_rl.report.page import CELLS, CURVES, STYLE, cell_of, curve, escape, html_table, pair, rollout
+from cooper_rl.report.page import CELLS, CURVES, HOW_TO_READ, STYLE, cell_of, curve, escape, html_table, pair, rollout
 from cooper_rl.report.runs import Run, read_run
+from cooper_rl.report.search import find
+from cooper_rl.report.story import EXPLOITED, exploited, story
+from cooper_rl.report.summary import summarize
 
 SCRIPT = Path(__file__).with_name("live.js").read_text()
 SHOWN = 20  # rollouts on a page
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'"
+KINDS = {"rollouts": "rollouts", "pairs": "pairs", "rolled_back": "rolled-back pairs"}
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self';"
+    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 METRICS = (
     "reward",
     "accuracy/rule",
@@ -83,8 +90,9 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Security-Policy", POLICY)
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Cache-Control", "no-store")
-        self.end_headers()
-        self.wfile.write(data)
+        with suppress(ConnectionError):  # a browser that no longer waits
+            self.end_headers()
+            self.wfile.write(data)
 
     def log_message(self, *_: object) -> None:
         """Logs nothing, instead of a line for each request."""
@@ -93,56 +101,72 @@ class Handler(BaseHTTPRequestHandler):
 def page(folder: Path) -> str:
     """The frame of the page. Its script loads the other parts."""
     name = escape(folder.resolve().name)
+    search = '<label>search <input id="text" type="search" placeholder="question, answer or completion"></label>'
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Cooper: {name}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head>'
         f'<body data-state="loading"><main><h1>{name}</h1><div id="overview"></div>'
-        '<h2>Rollouts and pairs</h2><div id="rollouts"></div></main><script src="/live.js"></script></body></html>'
+        f'<h2>Rollouts and pairs</h2><div class="choice">{search}</div><div id="rollouts"></div></main>'
+        '<script src="/live.js"></script></body></html>'
     )
 
 
 def overview(run: Run) -> str:
-    """The run's state, alarm, last metrics and curves."""
+    """The run's story in one sentence, its state, alarm, last metrics and curves."""
     last = run.metrics[-1] if run.metrics else {}
     total = int(run.config.get("max_steps", -1))
-    state = "finished" if (run.path / "finished.json").is_file() else "running or stopped"
-    parts = [f'<p class="lead">step {last.get("step", 0)}{f" of {total}" if total > 0 else ""}, {state}</p>']
+    state = "finished" if run.finished else "running or stopped"
+    summary = summarize([run])
+    meant = f" {EXPLOITED}" if exploited(summary["arms"][run.arm][0]) else ""
+    step = f"step {last.get('step', 0)}{f' of {total}' if total > 0 else ''}, {state}."
+    parts = [f'<p class="lead">{escape(story(summary))}</p><p class="muted">{step}{meant}</p>']
     if run.alarm_step is not None:
         action = escape(run.config.get("alarm_action", "log"))
-        parts.append(f'<div class="alarm">hacking alarm from step {run.alarm_step} (action: {action})</div>')
-    rows = [["metric", "now", "mean of the last 10", "first"]]
+        link = f'<a href="#{run.address}/{run.alarm_step}/1">its rollouts of that step</a>'
+        parts.append(f'<div class="alarm">hacking alarm from step {run.alarm_step} (action: {action}); {link}</div>')
+    rows = [["metric", "now", "mean of last 10", "first"]]
     for name in METRICS:
         values = [value for _, value in run.series(name)]
         if values:
             recent = values[-10:]
             rows.append([name, *(f"{v:.4g}" for v in (values[-1], math.fsum(recent) / len(recent), values[0]))])
-    parts += [html_table(rows), '<div class="grid">', *(curve([run], [run.arm], *each) for each in CURVES), "</div>"]
+    parts += [
+        html_table(rows),
+        f'<p class="muted">{HOW_TO_READ}</p><div class="grid">',
+        *(curve([run], [run.arm], each) for each in CURVES),
+        "</div>",
+    ]
     return "".join(parts)
 
 
 def rollouts(run: Run, query: Mapping[str, str]) -> str:
-    """One step's rollouts or pairs, `SHOWN` at a time, with controls to choose others."""
-    kind = query.get("kind") if query.get("kind") in ("rollouts", "pairs", "rolled_back") else "rollouts"
-    files = {int(path.stem.split("_")[1]): path for path in run.steps_of(str(kind))}
-    asked = int(query["step"]) if query.get("step", "").isdigit() else -1
-    chosen = asked if asked in files else max(files, default=0)
-    cell = query.get("cell", "all")
-    records = whole_records(files[chosen]) if files else []
-    if kind == "rollouts" and cell in CELLS:
-        records = [record for record in records if cell_of(record) == cell]
+    """A page of rollouts or pairs, of one step or of all, with controls to choose others.
+
+    Args:
+        query: `kind`, `step` (`all` for all), `cell`, `text` to be found, and `offset` of the first that is shown.
+    """
+    kind = query["kind"] if query.get("kind") in KINDS else "rollouts"
+    files = {path.stem.split("_")[1].lstrip("0") or "0": path for path in run.steps_of(kind)}
+    step = query.get("step", "")
+    if step != "all" and step not in files:
+        step = max(files, key=int, default="all")
+    cell = query.get("cell", "all") if kind == "rollouts" else "all"
     offset = int(query["offset"]) if query.get("offset", "").isdigit() else 0
-    shown = records[offset : offset + SHOWN]
-    choice = select("kind", {"rollouts": "rollouts", "pairs": "pairs", "rolled_back": "rolled-back pairs"}, str(kind))
-    choice += select("step", {str(step): f"step {step}" for step in sorted(files, reverse=True)}, str(chosen))
+    chosen = list(files.values()) if step == "all" else [files[step]]
+    keep = (lambda record: cell_of(record) == cell) if cell in CELLS else None
+    total, found = find(chosen, query.get("text", "").strip(), keep, offset, SHOWN)
+    choice = select("kind", KINDS, kind)
+    steps = {"all": "all steps", **{step: f"step {step}" for step in reversed(files)}}
+    choice += select("step", steps, step)
     if kind == "rollouts":
         choice += select("cell", {"all": "all", **CELLS}, cell)
     if offset:
         choice += f'<button data-offset="{max(0, offset - SHOWN)}">before</button>'
-    if offset + SHOWN < len(records):
+    if offset + SHOWN < total:
         choice += f'<button data-offset="{offset + SHOWN}">after</button>'
-    count = f'<span class="muted">{offset + 1 if shown else 0} to {offset + len(shown)} of {len(records)}</span>'
-    show = rollout if kind == "rollouts" else pair
-    return f'<div class="choice">{choice}{count}</div>{"".join(map(show, shown))}'
+    count = f'<span class="muted">{offset + 1 if found else 0} to {offset + len(found)} of {total:,}</span>'
+    shown = [rollout(each, run.address, at) if kind == "rollouts" else pair(each) for at, each in found]
+    return f'<div class="choice">{choice}{count}</div>{"".join(shown)}'
 
 
 def select(name: str, options: Mapping[str, str], chosen: str) -> str:

@@ -6,21 +6,33 @@ import html
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from cooper_rl.records import THRESHOLD, Reason, Verdict, Verification
 from cooper_rl.report.curves import ARM_ORDER, colours_of, figure
 from cooper_rl.report.runs import Run
 
+SHARE = "share from 0 to 1"
+
+
+class Curve(NamedTuple):
+    """A figure of one metric over the steps."""
+
+    key: str
+    title: str
+    unit: str
+    note: str
+
+
 CURVES = (
-    ("reward", "Mean reward", "mean over the step's rollouts"),
-    ("accuracy/rule", "Rule accuracy", "share of rollouts the rule verifier finds correct"),
-    ("eval/true_accuracy", "True accuracy", "held-out problems, the generators' own scorers"),
-    ("eval/reward_model_accuracy", "Reward model accuracy", "balanced, on frozen held-out triples"),
-    ("hacking/false_positive_rate", "False positives", "share of surely wrong rollouts scored above 0.5"),
-    ("reward_model/anchor_accuracy", "Guard: anchors", "balanced accuracy at each check of the whole set"),
-    ("kl", "KL to the base policy", "per token"),
-    ("completions/mean_length", "Completion length", "tokens"),
+    Curve("reward", "Mean reward", "reward from 0 to 1", "mean over the step's rollouts"),
+    Curve("accuracy/rule", "Rule accuracy", SHARE, "of rollouts, those that the rule verifier finds correct"),
+    Curve("eval/true_accuracy", "True accuracy", SHARE, "of held-out problems, by their generators' own scorers"),
+    Curve("eval/reward_model_accuracy", "Reward model accuracy", SHARE, "balanced, on frozen held-out triples"),
+    Curve("hacking/false_positive_rate", "False positives", SHARE, "of surely wrong rollouts, those scored above 0.5"),
+    Curve("reward_model/anchor_accuracy", "Guard: anchors", SHARE, "balanced accuracy at checks of the whole set"),
+    Curve("kl", "KL to the base policy", "nats per token", "mean over the step's tokens"),
+    Curve("completions/mean_length", "Completion length", "tokens", "mean over the step's rollouts"),
 )
 CELLS = {  # the combinations of the reward model's and the rule's judgement of a completion
     "fooled": f"score above {THRESHOLD:g}, rule wrong",
@@ -30,9 +42,7 @@ CELLS = {  # the combinations of the reward model's and the rule's judgement of 
     "unclear": "rule cannot tell",
 }
 
-STYLE = Path(__file__).with_name("style.css").read_text() + "".join(
-    f".browser:has(input[value={cell}]:checked) .rollout:not(.cell-{cell}){{display:none}}\n" for cell in CELLS
-)
+STYLE = Path(__file__).with_name("style.css").read_text()
 
 
 def escape(text: object) -> str:
@@ -46,10 +56,20 @@ def rank(arm: str) -> int:
 
 
 def html_table(rows: Sequence[Sequence[str]]) -> str:
-    """An HTML table. The first row is the header."""
-    header = "".join(f"<th>{escape(cell)}</th>" for cell in rows[0])
-    lines = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows[1:])
-    return f'<div class="scroll"><table><thead><tr>{header}</tr></thead><tbody>{lines}</tbody></table></div>'
+    """An HTML table. The first row is the header; a narrow screen shows each further row as a card."""
+    header, *lines = [[escape(cell) for cell in row] for row in rows]
+    head = "".join(f"<th>{cell}</th>" for cell in header)
+    body = "".join(
+        "<tr>"
+        + "".join(f'<td data-of="{name}"><span>{cell}</span></td>' for name, cell in zip(header, line, strict=True))
+        + "</tr>"
+        for line in lines
+    )
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+HOW_TO_READ = "Point at a figure to read its values. A dashed line is a hacking alarm."
+BANDS = "A band goes from the least to the greatest of the seeds."
 
 
 def legend(names: Sequence[str], colours: Mapping[str, str] | None = None) -> str:
@@ -59,17 +79,24 @@ def legend(names: Sequence[str], colours: Mapping[str, str] | None = None) -> st
     return f'<div class="legend">{"".join(items)}</div>'
 
 
-def curve(runs: Sequence[Run], arms: Sequence[str], key: str, title: str, note: str) -> str:
+def curve(runs: Sequence[Run], arms: Sequence[str], shown: Curve) -> str:
     """One figure with a line per arm: the mean over its seeds, with their range, and a dashed line at each alarm."""
+    key = shown.key
     lines = {arm: band([run.series(key) for run in runs if run.arm == arm]) for arm in arms}
     marks = [(run.alarm_step, run.arm) for run in runs if run.alarm_step is not None]
-    drawn = figure(lines, share="reward" in key or "accuracy" in key or "rate" in key, marks=marks)
-    return plot(title, note, drawn)
+    share = "reward" in key or "accuracy" in key or "rate" in key
+    colours = colours_of(arms)
+    return plot(
+        shown.title, shown.unit, shown.note, figure(lines, share=share, marks=marks, colours=colours, unit=shown.unit)
+    )
 
 
-def plot(title: str, note: str, drawn: str) -> str:
-    """A titled figure."""
-    return f'<div class="plot"><h3>{escape(title)}</h3><div class="muted">{escape(note)}</div>{drawn}</div>'
+def plot(title: str, unit: str, note: str, drawn: str) -> str:
+    """A titled figure with its unit."""
+    return (
+        f'<div class="plot"><h3>{escape(title)}</h3>'
+        f'<div class="muted"><b class="unit">{escape(unit)}</b>; {escape(note)}</div>{drawn}</div>'
+    )
 
 
 def band(series: Sequence[Sequence[tuple[int, float]]]) -> list[tuple[int, float, float, float]]:
@@ -101,41 +128,32 @@ def verification_of(record: Mapping[str, Any]) -> Verification:
         return Verification(Verdict.ERROR, Reason.CRASH)
 
 
-def rollout(record: Mapping[str, Any]) -> str:
-    """One rollout with its judgements, as HTML."""
-    score, verdict = record.get("score"), escape(record.get("verdict", "?"))
+def rollout(record: Mapping[str, Any], name: str, number: int) -> str:
+    """One rollout with its judgements and its address, as HTML.
+
+    Args:
+        name: its run's `address`.
+        number: its place in its step, from 1 on.
+    """
+    score, verdict, step = record.get("score"), escape(record.get("verdict", "?")), escape(record.get("step", "?"))
     judged = f"score {score:.3f}, " if isinstance(score, float) else ""
     judged += f"reward {record.get('reward') or 0:.3f}"
+    address = f"{name}/{step}/{number}"
     return (
-        f'<div class="rollout cell-{cell_of(record)}"><div>{escape(record.get("question", ""))}</div>'
+        f'<div class="rollout cell-{cell_of(record)}" id="{address}">'
+        f"<div>{escape(record.get('question', ''))}</div>"
         f"<pre>{escape(record.get('completion', ''))}</pre>"
-        f'<div class="muted">{origin_of(record)} · <span class="{verdict}">{verdict}</span> · {judged}</div></div>'
+        f'<div class="muted">step {step}, rollout {number} · reference {escape(record.get("reference_answer", ""))}'
+        f' · <span class="{verdict}">{verdict}</span> · {judged} · <a href="#{address}">link</a></div></div>'
     )
 
 
 def pair(record: Mapping[str, Any]) -> str:
     """One pair of stage 2, as HTML."""
     right, wrong = (escape(record.get(f"{side}_source", "?")) for side in ("positive", "negative"))
+    origin = f"step {escape(record.get('step', '?'))} · reference {escape(record.get('reference_answer', ''))}"
     return (
         f'<div class="rollout"><div>{escape(record.get("question", ""))}</div>'
         f"<pre>{escape(record.get('positive', ''))}</pre><pre>{escape(record.get('negative', ''))}</pre>"
-        f'<div class="muted">{origin_of(record)} · above: right ({right}), below: wrong ({wrong})</div></div>'
+        f'<div class="muted">{origin} · above: right ({right}), below: wrong ({wrong})</div></div>'
     )
-
-
-def origin_of(record: Mapping[str, Any]) -> str:
-    """The step and the reference answer of a record."""
-    return f"step {escape(record.get('step', '?'))} · reference {escape(record.get('reference_answer', ''))}"
-
-
-def browser(name: str, records: Sequence[Mapping[str, Any]]) -> str:
-    """Rollouts with a choice of cells. Style sheets alone show and hide them, so that no script runs."""
-    counts = {cell: sum(cell_of(r) == cell for r in records) for cell in CELLS}
-    options = [("all", f"all ({len(records)})", " checked")]
-    options += [(cell, f"{title} ({counts[cell]})", "") for cell, title in CELLS.items() if counts[cell]]
-    group = escape(name)
-    choice = "".join(
-        f'<label><input type="radio" name="{group}" value="{value}"{on}> {escape(title)}</label>'
-        for value, title, on in options
-    )
-    return f'<div class="browser"><div class="choice">{choice}</div>{"".join(map(rollout, records))}</div>'

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,12 @@ class Run:
     config: dict[str, Any]
     environment: dict[str, Any]
     metrics: list[dict[str, Any]]
+    label: str = ""
 
     @property
     def arm(self) -> str:
-        """The name under which runs are compared: the variant, if the recipe has variants, else the arm."""
-        return str(self.config.get("variant") or self.config.get("arm", "?"))
+        """The name under which runs are compared: its label, else the recipe's variant, else the arm."""
+        return self.label or str(self.config.get("variant") or self.config.get("arm", "?"))
 
     @property
     def scored(self) -> bool:
@@ -36,6 +38,21 @@ class Run:
     @property
     def seed(self) -> int:
         return int(self.config.get("seed", 0))
+
+    @property
+    def name(self) -> str:
+        """The arm with the seed."""
+        return f"{self.arm}, seed {self.seed}"
+
+    @property
+    def address(self) -> str:
+        """The name in the address of its rollouts: letters, digits, dots and hyphens."""
+        return re.sub(r"[^A-Za-z0-9.-]+", "-", f"{self.arm}-seed{self.seed}")
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run came to its end."""
+        return (self.path / "finished.json").is_file()
 
     @property
     def problem_settings(self) -> dict[str, Any]:
@@ -74,6 +91,21 @@ def read_run(path: Path) -> Run:
     return Run(path, config or {}, environment, whole_records(path / "metrics.jsonl"))
 
 
+def told_apart(runs: Sequence[Run]) -> list[Run]:
+    """The runs with labels of which no two are equal for one seed: runs of one arm with other settings stay apart.
+
+    Where arm and seed tell all runs apart, the labels stay empty. Otherwise the folders' names are added to the arms.
+    """
+    for names in (lambda p: "", lambda p: p.parent.name, lambda p: p.name, lambda p: f"{p.parent.name}/{p.name}", str):
+        labelled = [
+            replace(run, label=f"{run.arm} ({folder})") if (folder := names(run.path.resolve())) else run
+            for run in runs
+        ]
+        if len({(run.arm, run.seed) for run in labelled}) == len(runs):
+            return labelled
+    return labelled
+
+
 def find_runs(paths: Sequence[Path]) -> list[Path]:
     """The run folders among the given folders and directly below them.
 
@@ -91,4 +123,4 @@ def find_runs(paths: Sequence[Path]) -> list[Path]:
         if not inside:
             raise BadInputError(f"{path}: no run in it (metrics.jsonl is missing)")
         found += inside
-    return found
+    return list({path.resolve(): path for path in found}.values())

@@ -1,8 +1,8 @@
-"""summary.json: each run's reward and accuracies at its start and its end."""
+"""summary.json: each run's reward and accuracies at its start and its end, its alarm and what was rolled back."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -34,6 +34,10 @@ def summarize_run(run: Run) -> dict[str, Any]:
             "min": min(reward_model, default=None),
             "end": reward_model[-1] if reward_model else None,
         },
+        "steps": run.metrics[-1]["step"] if run.metrics else 0,
+        "max_steps": int(run.config.get("max_steps", -1)),
+        "alarm": {"watched": bool(run.series("hacking/alarm")), "step": run.alarm_step},
+        "rolled_back": int(sum(values("reward_model/rolled_back"))),
     }
 
 
@@ -43,10 +47,21 @@ def summarize(runs: Sequence[Run]) -> dict[str, Any]:
     arms: dict[str, list[dict[str, Any]]] = {}
     for run in runs:
         arms.setdefault(run.arm, []).append(summarize_run(run))
-    return {"base": {"true_accuracy": fmean(before) if before else None}, "arms": arms}
+    base = {"true_accuracy": fmean(before) if before else None}
+    return {"base": base, "heldout_problems": heldout_problems(runs), "arms": arms}
 
 
-def mean_of(entries: Sequence[dict[str, Any]], *keys: str) -> float | None:
+def heldout_problems(runs: Sequence[Run]) -> int | None:
+    """The number of held-out problems, if the settings name one and every measured accuracy is a share of so many."""
+    sizes = {run.config.get("heldout_dataset_size") for run in runs}
+    size = sizes.pop() if len(sizes) == 1 else None
+    if not isinstance(size, int):
+        return None
+    hits = [value * size for run in runs for _, value in run.series("eval/true_accuracy")]
+    return size if hits and all(abs(hit - round(hit)) < 1e-6 for hit in hits) else None
+
+
+def mean_of(entries: Sequence[Mapping[str, Any]], *keys: str) -> float | None:
     """The mean of a nested metric over those of an arm's seeds that have it; None if none has."""
     found = []
     for entry in entries:
@@ -85,23 +100,7 @@ def run_table(summary: dict[str, Any]) -> list[list[str]]:
     return rows
 
 
-def figures(entries: Sequence[dict[str, Any]]) -> list[str]:
+def figures(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     """The columns' means over runs as text."""
     means = [mean_of(entries, *keys) for _, keys in COLUMNS]
     return ["-" if mean is None else f"{mean:.3f}" for mean in means]
-
-
-def sentence(summary: dict[str, Any]) -> str:
-    """The comparison in one sentence: each arm's reward and true accuracy, from start to end."""
-    base = summary["base"]["true_accuracy"]
-    parts = []
-    for arm, entries in summary["arms"].items():
-        start, end = mean_of(entries, "reward", "start"), mean_of(entries, "reward", "end")
-        true, peak = mean_of(entries, "true_accuracy", "end"), mean_of(entries, "true_accuracy", "peak")
-        if start is None or end is None:
-            continue
-        part = f"{arm}: reward {start:.2f} → {end:.2f}"
-        if true is not None and base is not None and peak is not None:
-            part += f", true accuracy {base:.2f} → {true:.2f}" + (f" (peak {peak:.2f})" if peak - true > 0.02 else "")
-        parts.append(part)
-    return "; ".join(parts) + "." if parts else "No step has been logged yet."

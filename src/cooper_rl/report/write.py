@@ -1,4 +1,4 @@
-"""Writes one self-contained HTML file about runs: no network, no script, escaped model text, light and dark colours."""
+"""Writes one self-contained HTML file about runs: no network, escaped model text, one script (which shows rollouts)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from typing import Any
 
 from cooper_rl.jsonl import whole_records, write_atomically
 from cooper_rl.records import THRESHOLD
-from cooper_rl.report.curves import figure, trajectories
+from cooper_rl.report.blocks import BINS, Step, kept_files, read_steps
+from cooper_rl.report.curves import Place, figure, trajectories
 from cooper_rl.report.page import (
+    BANDS,
     CELLS,
     CURVES,
+    HOW_TO_READ,
+    SHARE,
     STYLE,
-    browser,
-    cell_of,
     curve,
     escape,
     html_table,
@@ -25,14 +27,17 @@ from cooper_rl.report.page import (
     plot,
     rank,
 )
-from cooper_rl.report.runs import Run, read_run
-from cooper_rl.report.summary import run_table, sentence, summarize, table
+from cooper_rl.report.reader import SCRIPT_POLICY, other_blocks, reader
+from cooper_rl.report.runs import Run, read_run, told_apart
+from cooper_rl.report.story import EXPLOITED, exploited, story
+from cooper_rl.report.summary import run_table, summarize, table
 
-SHOWN_ROLLOUTS = 40  # rollouts shown of each of three steps
 SHOWN_PAIRS = 12
 NEAR_STEPS = 3  # the reward at a held-out measurement is averaged over this many steps
 CELL_COLOURS = dict(zip(CELLS, ("#d9572b", "#8a5fbf", "#1f8a70", "#6b7f99", "#b9a03a"), strict=True))
-BINS = ((0.0, 0.1), (0.1, 0.3), (0.3, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, 1.01))
+POLICY = (
+    f"default-src 'none'; style-src 'unsafe-inline'; script-src {SCRIPT_POLICY}; base-uri 'none'; form-action 'none'"
+)
 
 
 def write_report(folders: Sequence[Path], out: Path) -> Path:
@@ -42,42 +47,27 @@ def write_report(folders: Sequence[Path], out: Path) -> Path:
         MissingFileError: a folder does not exist.
         BadInputError: a folder holds no run.
     """
-    runs = sorted((read_run(folder) for folder in folders), key=lambda r: (rank(r.arm), r.seed))
-    arms = list(dict.fromkeys(run.arm for run in runs))
-    firsts = [next(run for run in runs if run.arm == arm) for arm in arms]
-    summary = summarize(runs)
+    runs = sorted(told_apart([read_run(folder) for folder in folders]), key=lambda r: (rank(r.arm), r.seed))
+    kept = kept_files(runs)
+    rollouts = [read_steps(run, kept) for run in runs]
+    blocks = [held for _, held in rollouts]
+    firsts = {run.arm: run for run in runs[::-1]}
+    both = zip(runs, rollouts, strict=True)
+    scored = [(run, steps) for run, (steps, _) in both if run.scored and firsts[run.arm] is run]
     body = [
-        "<h1>Cooper: reward against truth</h1>",
-        f'<p class="muted">{len(runs)} run{"s" * (len(runs) > 1)}: {escape(", ".join(arms))}; seeds '
-        f"{escape(', '.join(sorted({str(run.seed) for run in runs})))}</p>",
-        f'<p class="lead">{escape(sentence(summary))}</p>',
-        *alarms(runs),
-        html_table(table(summary)),
-        f"<details><summary>Each run</summary>{html_table(run_table(summary))}</details>",
-        "<h2>Over the steps</h2>",
-        legend(arms),
-        '<div class="grid">',
-        *(curve(runs, arms, *each) for each in CURVES),
-        reward_against_truth(runs, arms),
-        "</div>",
-        "<h2>The reward model against the rule</h2>",
-        f"<p class=\"muted\">Shares of each step's rollouts, the reward model's view at a score of {THRESHOLD:g}.</p>",
-        legend([CELLS[cell] for cell in CELLS], {CELLS[cell]: colour for cell, colour in CELL_COLOURS.items()}),
-        '<div class="grid">',
-        *(cells_over_time(run) for run in firsts if run.scored),
-        "</div>",
-        *(calibration(run) for run in firsts if run.scored),
-        "<h2>Rollouts to read</h2>",
-        *(rollout_reader(run) for run in firsts),
-        "<h2>Pairs that trained the reward model</h2>",
-        *(pair_reader(run) for run in firsts if run.steps_of("pairs")),
+        *overview(runs),
+        *agreement(scored),
+        *reader(runs, blocks),
+        "<h2>Pairs that trained the reward model</h2>" if any(run.steps_of("pairs") for run, _ in scored) else "",
+        *(pair_reader(run) for run, _ in scored if run.steps_of("pairs")),
         "<h2>Configuration and environment</h2>",
         differences(runs),
-        *(origin(run) for run in firsts),
+        *(origin(run) for run in runs if firsts[run.arm] is run),
+        *other_blocks(blocks),
     ]
     page = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="viewport" content="width=device-width"><title>Cooper report</title>'
         f"<style>{STYLE}</style></head><body><main>{''.join(body)}</main></body></html>\n"
     )
@@ -85,14 +75,49 @@ def write_report(folders: Sequence[Path], out: Path) -> Path:
     return out
 
 
+def overview(runs: Sequence[Run]) -> Iterator[str]:
+    """The story in one sentence, alarms, tables and the curves over the steps."""
+    arms = list(dict.fromkeys(run.arm for run in runs))
+    summary = summarize(runs)
+    seeds = ", ".join(map(str, sorted({run.seed for run in runs})))
+    yield "<h1>Cooper: reward against truth</h1>"
+    yield f'<p class="lead">{escape(story(summary))}</p>'
+    counted = f"{len(runs)} run{'s' * (len(runs) > 1)}: {', '.join(arms)}; seed{'s' * (',' in seeds)} {seeds}."
+    hacked = any(exploited(entry) for entries in summary["arms"].values() for entry in entries)
+    yield f'<p class="muted">{escape(counted)} {EXPLOITED if hacked else ""}</p>'
+    yield from alarms(runs)
+    yield html_table(table(summary))
+    if len(runs) > len(arms):
+        yield f"<details><summary>Each run</summary>{html_table(run_table(summary))}</details>"
+    bands = BANDS if len(runs) > len(arms) else ""
+    yield f'<h2>Over the steps</h2><p class="muted">{HOW_TO_READ} {bands}</p>{legend(arms)}'
+    yield '<div class="grid">'
+    yield from (curve(runs, arms, each) for each in CURVES)
+    yield f"{reward_against_truth(runs)}</div>"
+
+
+def agreement(scored: Sequence[tuple[Run, Sequence[Step]]]) -> Iterator[str]:
+    """The reward model against the rule, for the first run of each arm: shares over the steps, and a table by score."""
+    if not any(steps for _, steps in scored):
+        return
+    yield "<h2>The reward model against the rule</h2>"
+    yield f'<p class="muted">A score above {THRESHOLD:g} means that the reward model finds a rollout right.</p>'
+    yield legend(list(CELLS.values()), {CELLS[cell]: colour for cell, colour in CELL_COLOURS.items()})
+    yield '<div class="grid">'
+    yield from (cells_over_time(run, steps) for run, steps in scored)
+    yield "</div>"
+    yield from (calibration(run, steps) for run, steps in scored)
+
+
 def alarms(runs: Sequence[Run]) -> Iterator[str]:
     """A line for each run in which the hacking alarm fired."""
     for run in runs:
         if run.alarm_step is not None:
-            yield f'<div class="alarm">hacking alarm: {escape(run.path.name)}, from step {run.alarm_step}</div>'
+            link = f'<a href="#{run.address}/{run.alarm_step}/1">its rollouts of that step</a>'
+            yield f'<div class="alarm">hacking alarm: {escape(run.name)}, from step {run.alarm_step}; {link}</div>'
 
 
-def reward_against_truth(runs: Sequence[Run], arms: Sequence[str]) -> str:
+def reward_against_truth(runs: Sequence[Run]) -> str:
     """A figure of mean reward against held-out accuracy, with one path per run. Hacking moves up and to the left."""
     paths = []
     for run in runs:
@@ -102,63 +127,34 @@ def reward_against_truth(runs: Sequence[Run], arms: Sequence[str]) -> str:
         for step, true in run.series("eval/true_accuracy"):
             near = [value for at, value in reward.items() if abs(at - max(step, first)) <= NEAR_STEPS]
             if near:
-                points.append((true, fmean(near)))
-        paths.append((run.arm, points))
+                points.append(Place(step, true, fmean(near)))
+        paths.append((run.arm, run.name, points))
     drawn = trajectories(paths, "true accuracy", "mean reward")
-    return plot("Reward against truth", "one path per run; a circle marks its start", drawn)
+    return plot("Reward against truth", "both from 0 to 1", "one path per run; a circle marks its start", drawn)
 
 
-def cells_over_time(run: Run) -> str:
+def cells_over_time(run: Run, steps: Sequence[Step]) -> str:
     """A figure of the shares of `CELLS` over the steps."""
-    lines: dict[str, list[tuple[int, float, float, float]]] = {cell: [] for cell in CELLS}
-    for path in run.steps_of("rollouts"):
-        records = whole_records(path)
-        cells = [cell_of(record) for record in records]
-        for cell in CELLS:
-            share = cells.count(cell) / max(1, len(cells))
-            lines[cell].append((int(path.stem.split("_")[1]), share, share, share))
-    return plot(f"{run.arm}, seed {run.seed}", "", figure(lines, share=True, colours=CELL_COLOURS))
+    shares = {cell: [(step.step, step.cells[cell] / max(1, step.count)) for step in steps] for cell in CELLS}
+    lines = {CELLS[cell]: [(step, share, share, share) for step, share in found] for cell, found in shares.items()}
+    colours = {CELLS[cell]: colour for cell, colour in CELL_COLOURS.items()}
+    return plot(run.name, SHARE, "of the step's rollouts", figure(lines, share=True, colours=colours, unit=SHARE))
 
 
-def calibration(run: Run) -> str:
+def calibration(run: Run, steps: Sequence[Step]) -> str:
     """A table by score: the share CORRECT of rollouts that the rule can judge, in the first and last tenth of steps."""
-    files = run.steps_of("rollouts")
-    tenth = max(1, len(files) // 10)
+    tenth = max(1, len(steps) // 10)
     rows = [["score", *(f"{low:g} to {min(1, high):g}" for low, high in BINS)]]
-    for title, part in (("first", files[:tenth]), ("last", files[-tenth:])):
-        records = [r for path in part for r in whole_records(path) if r.get("score") is not None]
-        judged = [r for r in records if cell_of(r) != "unclear"]
-        cells = []
-        for low, high in BINS:
-            inside = [r for r in judged if low <= r["score"] < high]
-            right = sum(r["verdict"] == "CORRECT" for r in inside)
-            cells.append(f"{right / len(inside):.2f} of {len(inside)}" if inside else "-")
+    for title, part in (("first", steps[:tenth]), ("last", steps[-tenth:])):
+        counts = [[sum(step.judged[place][which] for step in part) for which in (0, 1)] for place in range(len(BINS))]
+        cells = [f"{right / many:.2f} of {many}" if many else "-" for many, right in counts]
         rows.append([f"{title} tenth: share correct", *cells])
-    return (
-        f"<details><summary>{escape(run.arm)}, seed {run.seed}: is the score a probability?</summary>"
-        f"{html_table(rows)}</details>"
-    )
-
-
-def rollout_reader(run: Run) -> str:
-    """Rollouts of the first, the middle and the last recorded step."""
-    files = run.steps_of("rollouts")
-    if not files:
-        return ""
-    chosen = dict.fromkeys([files[0], files[len(files) // 2], files[-1]])
-    parts = [f"<h3>{escape(run.arm)}, seed {run.seed}</h3>"]
-    for path in chosen:
-        records = whole_records(path)
-        shown = sorted(records, key=lambda r: cell_of(r) != "fooled")[:SHOWN_ROLLOUTS]
-        step = records[0]["step"] if records else "?"
-        shown_browser = browser(f"{run.path.name}-{step}", shown)
-        parts.append(f"<details><summary>step {escape(step)}</summary>{shown_browser}</details>")
-    return "".join(parts)
+    return f"<details><summary>{escape(run.name)}: is the score a probability?</summary>{html_table(rows)}</details>"
 
 
 def pair_reader(run: Run) -> str:
     """Pairs of the first and the last step that has pairs, and of the last update that was rolled back."""
-    parts = [f"<h3>{escape(run.arm)}, seed {run.seed}</h3>"]
+    parts = [f"<h3>{escape(run.name)}</h3>"]
     for kind, word in (("pairs", "step"), ("rolled_back", "rolled back at step")):
         files = [path for path in run.steps_of(kind) if path.stat().st_size]
         for path in dict.fromkeys([*files[:1], *files[-1:]] if kind == "pairs" else files[-1:]):
@@ -180,7 +176,7 @@ def differences(runs: Sequence[Run]) -> str:
     rows = [[key, *(c.get(key, "-") for c in configs)] for key in keys if len({c.get(key) for c in configs}) > 1]
     if not rows:
         return '<p class="muted">The runs have the same settings.</p>'
-    return html_table([["differs", *(run.path.name for run in runs)], *rows])
+    return html_table([["differs", *(run.name for run in runs)], *rows])
 
 
 def origin(run: Run) -> str:
