@@ -2,8 +2,12 @@
 
 import io
 import json
+import os
 import re
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -221,3 +225,30 @@ def test_a_table_that_is_too_wide_is_turned(width):
     cells = [[cell.strip() for cell in line] for line in lines]
     wide = [header, ["rule", *"12345"], ["static", *"67890"]]
     assert cells == (wide if width == 120 else [list(column) for column in zip(*wide, strict=True)])
+
+
+def test_its_runs_end_with_it(tmp_path):
+    """A real process is ended by SIGTERM while its run, which never ends by itself, is going on."""
+    (tmp_path / "endless.py").write_text(
+        "import os, pathlib, sys, time\n"
+        "folder = pathlib.Path(sys.argv[sys.argv.index('--output_dir') + 1])\n"
+        "(folder / 'process').write_text(str(os.getpid()))\n"
+        "time.sleep(600)\n"
+    )
+    (tmp_path / "program.py").write_text(
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from cooper_rl.cli.compare import compare\n"
+        f"compare(Path('r.yaml'), {{}}, arms=['rule'], seeds=[0], output_dir=Path({str(tmp_path / 'out')!r}),\n"
+        f"        train_command=[sys.executable, {str(tmp_path / 'endless.py')!r}])\n"
+    )
+    program = subprocess.Popen([sys.executable, str(tmp_path / "program.py")], stderr=subprocess.DEVNULL)
+    told = tmp_path / "out" / "rule-seed0" / "process"
+    deadline = time.monotonic() + 60
+    while not (told.is_file() and told.read_text()):
+        assert program.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    program.terminate()
+    assert program.wait(60) == 128 + signal.SIGTERM
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(told.read_text()), 0)

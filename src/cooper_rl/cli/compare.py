@@ -99,6 +99,7 @@ def _run_all(
 ) -> None:
     waiting = sorted((job for job in todo if not job.finished()), key=lambda job: -job.cost)
     running: list[Job] = []
+    handler = signal.signal(signal.SIGTERM, _end)
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
@@ -110,12 +111,18 @@ def _run_all(
                 display.show(job)
             running = still
     finally:
+        signal.signal(signal.SIGTERM, handler)
         for job in running:
             if job.process and job.process.poll() is None:
                 os.killpg(job.process.pid, signal.SIGTERM)
         for job in running:
             if job.process:
                 job.process.wait()
+
+
+def _end(number: int, frame: object) -> None:
+    """Ends this program on a signal as an error would, so that the runs are ended too."""
+    raise SystemExit(128 + number)
 
 
 def _start(job: Job, config: Path, overrides: Mapping[str, object], train_command: Sequence[str], jobs: int) -> Job:
