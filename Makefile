@@ -3,6 +3,7 @@
 # make docs: the site with the API reference, in build/site.  make results: the pages of the results, from docs/data.
 PYTHON ?= python3
 BIN := .venv/bin
+PYTEST = $(BIN)/python -m pytest -q -n 2 --dist worksteal
 STAMP := .venv/.made
 
 .PHONY: env quickstart test test-slow test-avx2 check format docs
@@ -19,16 +20,16 @@ quickstart: env
 	$(BIN)/cooper compare --config recipes/quickstart.yaml --arms rule,static,cooper --seeds 0 --output_dir runs/quickstart
 
 test: env
-	$(BIN)/python -m pytest -q -m "not slow"
+	$(PYTEST) -m "not slow"
 
 test-slow: env
-	$(BIN)/python -m pytest -q
+	$(PYTEST)
 
 test-avx2: export ATEN_CPU_CAPABILITY := avx2
 test-avx2: export ONEDNN_MAX_CPU_ISA := AVX2
 test-avx2: export MKL_ENABLE_INSTRUCTIONS := AVX2
 test-avx2: env
-	$(BIN)/python -m pytest -q -m "numeric and not slow"
+	$(PYTEST) -m "numeric and not slow"
 
 check: env
 	$(BIN)/ruff format --check src tests scripts benchmarks

@@ -57,7 +57,11 @@ def test_rewards(name, threshold):
     check_reward(make_reward(name, threshold))
 
 
-@pytest.mark.parametrize("make", [Audit, HackingAlarm, lambda: HackingAlarm("hybrid"), guard], ids=str)
+@pytest.mark.parametrize(
+    "make",
+    [Audit, HackingAlarm, lambda: HackingAlarm("hybrid"), guard],
+    ids=["audit", "alarm", "alarm that falls back", "guard"],
+)
 def test_monitors(make):
     check_monitor(make(), make())
 
