@@ -42,8 +42,8 @@ def command_parts(command: str) -> Iterator[str]:
         yield f"### {heading}\n\n" + "".join(entry(key.removeprefix("--"), text) for key, text in keys)
     if command == "train":
         own = {item.name for _, group in groups_of(CONFIGS[command]) for item in group}
-        others = ", ".join(f"`{name}`" for name in sorted(FIELDS) if name not in own)
-        yield TRL_HEAD + textwrap.fill(others, WIDTH, break_on_hyphens=False) + ".\n"
+        others = ", ".join(name for name in sorted(FIELDS) if name not in own)
+        yield f"{TRL_HEAD}```text\n{textwrap.fill(others, WIDTH)}\n```\n"
 
 
 def entry(name: str, text: str) -> str:
@@ -51,7 +51,7 @@ def entry(name: str, text: str) -> str:
     sentence, _, rest = text.removesuffix("]").rpartition(" [")
     kind, _, default = rest.partition("; default ")
     value = f"{kind}; default `{default}`" if default else kind
-    words = f"- `{name}` ({value}): {sentence.replace('*', chr(92) + '*')}"
+    words = f"- `{name}` ({value}). {sentence.replace('*', chr(92) + '*')}"
     return textwrap.fill(words, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) + "\n"
 
 

@@ -19,7 +19,7 @@ KINDS_OF_CHANGE = ("Added", "Changed", "Fixed", "Removed")
 
 def script(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)  # where dataclasses look
     spec.loader.exec_module(module)
     return module
 

@@ -6,7 +6,6 @@ import re
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from test_docs import ROOT, script
@@ -22,10 +21,11 @@ PAGES = [
 ]
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 SMALL = {  # what makes a command of a page small enough for a test
-    "train": "--max_steps 2 --dataset_size 40 --per_device_train_batch_size 16 --num_generations 4 --save_steps 2"
-    " --heldout_steps 0 --heldout_dataset_size 8 --heldout_triples_size 20 --anchor_triples null",
-    "collect": "--dataset_size 40 --num_generations 2",
-    "train-rm": "--max_steps 2 --train_files runs/reward-model/triples.jsonl",
+    "train": "--max_steps 2 --dataset_size 16 --per_device_train_batch_size 8 --num_generations 4 --save_steps 2"
+    " --max_completion_length 24 --heldout_steps 0 --heldout_dataset_size 4 --heldout_triples_size 8"
+    " --anchor_triples null --rehearsal_triples null --rehearsal_per_step 0",
+    "collect": "--dataset_size 40 --num_generations 2 --max_new_tokens 24",
+    "train-rm": "--max_steps 2",
     "eval-rm": "--size 20 --no-probes",
 }
 
@@ -34,7 +34,8 @@ def sentences(text):
     """The sentences of a page: of its paragraphs, list items and table cells."""
     text = re.sub(r"<!--.*?-->|<[^>]+>", "", FENCED.sub("", text), flags=re.DOTALL)
     text = re.sub(r"\]\([^)]*\)", "]", text)
-    for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*|#]|\d+\.) ?)", text):
+    text = re.sub(r"^(#.*)$", r"\1\n", text, flags=re.MULTILINE)
+    for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*|]|\d+\.) )", text):
         for cell in block.split(" | "):
             yield from re.split(r"(?<=[.!?])\s+", " ".join(cell.split()))
 
@@ -96,6 +97,29 @@ def run_command(words):
         assert done.exit_code == 0, (words, done.output[-500:], done.exception)
     elif words[:1] == ["python"]:
         subprocess.run([sys.executable, *words[1:]], check=True)
+
+
+@pytest.mark.slow  # 20 seconds with a kernel of its own
+def test_the_notebook_runs(tmp_path):
+    import nbformat
+    from nbclient import NotebookClient
+
+    notebook = nbformat.read(ROOT / "examples" / "notebook" / "cooper.ipynb", as_version=4)
+    (settings,) = (cell for cell in notebook.cells if cell.source.startswith("ARMS"))
+    settings.source = 'ARMS, STEPS, HELDOUT = ["cooper"], 2, 4'
+    NotebookClient(notebook, timeout=280, resources={"metadata": {"path": tmp_path}}).execute()
+    shown = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    assert any("true accuracy" in output.get("text", "") for output in shown)
+    assert any("<iframe srcdoc=" in output.get("data", {}).get("text/html", "") for output in shown)
+    assert (tmp_path / "runs" / "notebook" / "report.html").is_file()
+
+
+@pytest.mark.slow  # 20 seconds: a process of its own
+def test_the_example_from_python_runs(tmp_path):
+    command = [sys.executable, ROOT / "examples" / "grpo" / "train.py", "--steps", "2", "--heldout", "4"]
+    done = subprocess.run([*command, "--output_dir", tmp_path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-500:]
+    assert "true_accuracy" in done.stdout and "arm: cooper" in (tmp_path / "config.yaml").read_text()
 
 
 def metrics_of(folder):
