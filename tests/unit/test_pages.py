@@ -137,7 +137,27 @@ def test_the_tutorial_on_own_data_runs(here):
     shown = re.search(r"```python\n# verifier\.py\n(.*?)```", page.read_text(), re.DOTALL)[1]
     assert shown == (ROOT / "examples" / "own-verifier" / "verifier.py").read_text()
     run_page(page)
-    assert "accuracy/rule" in metrics_of(here / "runs" / "own-verifier" / "run")[-1]
+    run = here / "runs" / "own-verifier" / "run"
+    assert "accuracy/rule" in metrics_of(run)[-1]
+    check_run_folder(run, (DOCS / "run-folder.md").read_text())
+
+
+def check_run_folder(run, text):
+    """Checks that the page names every file of this run, and the fields of its rollouts and pairs."""
+
+    def unnumbered(name):
+        return re.sub(r"\d+", "N", name)
+
+    named = [unnumbered(name) for name in re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)]
+    files = [unnumbered(str(path.relative_to(run))) for path in run.rglob("*") if path.is_file()]
+    assert [f for f in files if not any(f == name or (name[-1] == "/" and f.startswith(name)) for name in named)] == []
+    for kind in ("rollouts", "pairs"):
+        part = text.partition(f"### A line of `{kind}/`")[2].partition("\n#")[0]
+        fields = {
+            name for row in re.findall(r"^\| (`.*?) \|", part, re.MULTILINE) for name in re.findall("`(.+?)`", row)
+        }
+        rows = [json.loads(line) for path in (run / kind).iterdir() for line in path.read_text().splitlines()]
+        assert {name for row in rows for name in row} <= fields and (not rows or fields <= set(rows[0]))
 
 
 def test_the_tutorial_on_a_reward_model_runs(here):
