@@ -36,14 +36,27 @@ def page() -> str:
 
 
 def command_parts(command: str) -> Iterator[str]:
-    """The settings of a command, under the headings of its help; for `train` also the names of TRL's other fields."""
+    """The settings of a command, under the headings of its help; for `train` also the names of TRL's other fields.
+
+    A command that takes the settings of another one shows only those that it adds.
+    """
     yield f"## `cooper {command}`\n"
+    base = next((each for each, cls in CONFIGS.items() if each != command and issubclass(CONFIGS[command], cls)), None)
+    known = names_of(base) if base else set()
+    if base:
+        yield f"It takes every setting of `cooper {base}`, and these:\n"
     for heading, keys in described_keys(command):
-        yield f"### {heading}\n\n" + "".join(entry(key.removeprefix("--"), text) for key, text in keys)
+        entries = [entry(key[2:], text) for key, text in keys if key[2:] not in known]
+        if entries:
+            yield f"### {heading}\n\n" + "".join(entries)
     if command == "train":
-        own = {item.name for _, group in groups_of(CONFIGS[command]) for item in group}
-        others = ", ".join(name for name in sorted(FIELDS) if name not in own)
+        others = ", ".join(sorted(FIELDS.keys() - names_of(command)))
         yield f"{TRL_HEAD}```text\n{textwrap.fill(others, WIDTH)}\n```\n"
+
+
+def names_of(command: str) -> set[str]:
+    """This project's own settings of a command."""
+    return {item.name for _, group in groups_of(CONFIGS[command]) for item in group}
 
 
 def entry(name: str, text: str) -> str:
