@@ -1,9 +1,9 @@
 """Makes the pages of the site that are not in docs/; MkDocs calls its hooks (mkdocs.yml).
 
 The home page is README.md, and the pages of the project are the Markdown files beside it. Each example's README is a
-page too. The API reference has a page for each module of the package. A document may link to any file of the repository: a module leads to its page in
-the reference, any other file to a page that shows it. A public name without a docstring is a warning, which ends the
-build.
+page too. The API reference has a page for each module of the package. A document may link to any file of the
+repository: a module leads to its page in the reference, any other file to a page that shows it. A public name without
+a docstring is a warning, which ends the build.
 """
 
 from __future__ import annotations
