@@ -60,6 +60,18 @@ def test_the_picture_of_the_joint_step_is_current():
         assert path.read_text() == picture, "run python scripts/joint_step_figure.py"
 
 
+def test_a_picture_follows_the_theme_of_the_site():
+    site = script("site_pages")
+    text = site.themed((DOCS / "concepts.md").read_text())
+    assert "<picture" not in text
+    assert text.count("-light.svg#only-light)") == text.count("-dark.svg#only-dark)") == 1
+    for_home = (
+        '<picture>\n  <source srcset="docs/figures/a-dark.svg">\n  <img src="docs/figures/a.svg" alt="A">\n</picture>'
+    )
+    images = "![A](figures/a.svg#only-light)\n![A](figures/a-dark.svg#only-dark)"
+    assert site.PICTURE.fullmatch(for_home) and site.themed(for_home) == images.replace("(", "(docs/")
+
+
 def test_the_list_of_settings_is_current():
     settings = script("settings_page")
     assert settings.TARGET.read_text() == settings.page(), "run python scripts/settings_page.py"
