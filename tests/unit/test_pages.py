@@ -15,7 +15,7 @@ DOCS = ROOT / "docs"
 PAGES = [
     *(DOCS / f"{name}.md" for name in ("concepts", "tutorial", "clusters", "faults", "long-runs", "run-folder")),
     *(DOCS / f"{name}.md" for name in ("settings", "recipes", "metrics", "evaluation", "verifyrm", "extending")),
-    *(DOCS / f"{name}.md" for name in ("extending-forms", "verifier")),
+    *(DOCS / f"{name}.md" for name in ("extending-forms", "verifier", "algorithm")),
     *sorted((DOCS / "tutorials").glob("*.md")),
     *sorted((ROOT / "examples").rglob("*.md")),
 ]
