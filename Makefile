@@ -32,14 +32,14 @@ test-avx2: env
 	$(PYTEST) -m "numeric and not slow"
 
 check: env
-	$(BIN)/ruff format --check src tests scripts benchmarks
-	$(BIN)/ruff check src tests scripts benchmarks
+	$(BIN)/ruff format --check src tests scripts benchmarks examples
+	$(BIN)/ruff check src tests scripts benchmarks examples
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/unit/test_layers.py
 
 format: env
-	$(BIN)/ruff format src tests scripts benchmarks
-	$(BIN)/ruff check --fix src tests scripts benchmarks
+	$(BIN)/ruff format src tests scripts benchmarks examples
+	$(BIN)/ruff check --fix src tests scripts benchmarks examples
 
 docs: env
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -1,9 +1,9 @@
 """Makes the pages of the site that are not in docs/; MkDocs calls its hooks (mkdocs.yml).
 
-The home page is README.md, and the pages of the project are the Markdown files beside it. The API reference has a
-page for each module of the package. A document may link to any file of the repository: a module leads to its page in
-the reference, any other file to a page that shows it. A public name without a docstring is a warning, which ends the
-build.
+The home page is README.md, and the pages of the project are the Markdown files beside it. Each example's README is a
+page too. The API reference has a page for each module of the package. A document may link to any file of the
+repository: a module leads to its page in the reference, any other file to a page that shows it. A public name without
+a docstring is a warning, which ends the build.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCS, PACKAGE = ROOT / "docs", ROOT / "src" / "cooper_rl"
+DOCS, PACKAGE, EXAMPLES = ROOT / "docs", ROOT / "src" / "cooper_rl", ROOT / "examples"
 PROJECT = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "project/contributing.md",
@@ -29,6 +29,7 @@ PROJECT = {
     "SECURITY.md": "project/security.md",
 }
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)\s#]+)")  # the file that a relative link names, without its anchor
+PICTURE = re.compile(r'<picture>\s*<source [^>]*srcset="([^"]+)">\s*<img src="([^"]+)" alt="([^"]*)">\s*</picture>')
 FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 LANGUAGES = {".py": "python", ".yaml": "yaml", ".toml": "toml", ".json": "json"}
 FOLDERS = {  # the section of a page that the navigation does not name
@@ -55,6 +56,9 @@ def page_of(path: Path) -> str:
     """The page of the site for a file or a folder of the repository."""
     if path.is_relative_to(DOCS):
         return (path / "README.md" if path.is_dir() else path).relative_to(DOCS).as_posix()
+    if path.is_relative_to(EXAMPLES) and (path.is_dir() or path.name == "README.md"):
+        folder = path if path.is_dir() else path.parent
+        return (folder.relative_to(ROOT) / "index.md").as_posix()
     if path.is_dir() and (path / "__init__.py").is_file() and path.is_relative_to(PACKAGE):
         path = path / "__init__.py"
     if path.suffix == ".py" and path.is_relative_to(PACKAGE):
@@ -66,6 +70,7 @@ def page_of(path: Path) -> str:
 def documents() -> dict[str, Path]:
     """The Markdown files that are pages, by their place in the site."""
     project = {page: ROOT / name for name, page in PROJECT.items() if (ROOT / name).is_file()}
+    project |= {page_of(path): path for path in sorted(EXAMPLES.rglob("README.md"))}
     return project | {path.relative_to(DOCS).as_posix(): path for path in sorted(DOCS.rglob("*.md"))}
 
 
@@ -96,6 +101,11 @@ def source_pages() -> dict[str, Path]:
             pages = {page_of(file): file for file in (target, *files)}
             found |= {page: file for page, file in pages.items() if page.startswith("source/")}
     return found
+
+
+def themed(text: str) -> str:
+    """The text with each <picture> as two images; the theme shows the one that fits its colours."""
+    return PICTURE.sub(r"![\3](\2#only-light)\n![\3](\1#only-dark)", text)
 
 
 def relinked(text: str, path: Path, page: str) -> str:
@@ -177,6 +187,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         folder = Path(page).parent.as_posix().removeprefix(".")
         if f"'{page}'" not in named and path.is_relative_to(DOCS):
             sections.setdefault(FOLDERS.get(folder, folder.capitalize()), []).append(page)
+    examples = [page for page in documents() if page.startswith("examples/")]
+    sections["Examples"] = sorted(examples, key=lambda page: (page.count("/"), page))
     sections["Reference"].append({"API": tree([page_of_module(path) for path in modules()])})
     sections["Project"] = [page for page in documents() if page.startswith("project/")]
     config.nav = [{title: inside} for title, inside in sections.items()]
@@ -200,4 +212,4 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Makes links to files of the repository lead to their pages."""
     place = page.file.src_uri
     path = documents().get(place) or source_pages().get(place)
-    return relinked(markdown, path, place) if path and path.suffix != ".py" else markdown
+    return relinked(themed(markdown), path, place) if path and path.suffix != ".py" else markdown

@@ -36,9 +36,9 @@ class RewardSettings(VerifierSettings):
     )
     reward: str = setting(
         GIVEN_BY_ANOTHER,
-        "The reward of a completion is rule (1 where the verifier says CORRECT, else 0), score (the reward model's "
-        "score), hybrid (1 where the verifier says CORRECT, else the score), or a class of your own as "
-        "module:Class. Without it, arm decides.",
+        "A completion's reward is rule (1 where the verifier says CORRECT, else 0), score (the reward model's score) "
+        "or hybrid (1 where CORRECT, else the score). It may be a class of your own as module:Class. Without it, arm "
+        "decides.",
     )
     cotrain: bool = setting(
         GIVEN_BY_ANOTHER,

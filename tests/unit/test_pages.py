@@ -1,0 +1,183 @@
+"""The pages of the site and the examples: short sentences, pictures and lists that are current, tutorials that run."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+from test_docs import ROOT, script
+from typer.testing import CliRunner
+
+DOCS = ROOT / "docs"
+PAGES = [
+    *(DOCS / f"{name}.md" for name in ("concepts", "tutorial", "clusters", "faults", "long-runs", "run-folder")),
+    *(DOCS / f"{name}.md" for name in ("settings", "recipes", "metrics", "evaluation", "verifyrm", "extending")),
+    *(DOCS / f"{name}.md" for name in ("extending-forms", "verifier", "algorithm")),
+    *sorted((DOCS / "tutorials").glob("*.md")),
+    *sorted((ROOT / "examples").rglob("*.md")),
+]
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+SMALL = {  # what makes a command of a page small enough for a test
+    "train": "--max_steps 2 --dataset_size 16 --per_device_train_batch_size 8 --num_generations 4 --save_steps 2"
+    " --max_completion_length 24 --heldout_steps 0 --heldout_dataset_size 4 --heldout_triples_size 8"
+    " --anchor_triples null --rehearsal_triples null --rehearsal_per_step 0",
+    "collect": "--dataset_size 40 --num_generations 2 --max_new_tokens 24",
+    "train-rm": "--max_steps 2",
+    "eval-rm": "--size 20 --no-probes",
+}
+
+
+def sentences(text):
+    """The sentences of a page: of its paragraphs, list items and table cells."""
+    text = re.sub(r"<!--.*?-->|<[^>]+>", "", FENCED.sub("", text), flags=re.DOTALL)
+    text = re.sub(r"\]\([^)]*\)", "]", text)
+    text = re.sub(r"^(#.*)$", r"\1\n", text, flags=re.MULTILINE)
+    for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*|]|\d+\.) )", text):
+        for cell in block.split(" | "):
+            yield from re.split(r"(?<=[.!?])\s+", " ".join(cell.split()))
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_sentences_and_lines_are_short(path):
+    text = path.read_text()
+    assert [line for line in text.splitlines() if len(line) > 200] == []
+    assert [sentence for sentence in sentences(text) if len(sentence.split()) > 30] == []
+
+
+def test_a_long_sentence_is_found():
+    long = "word " * 31
+    assert max(len(sentence.split()) for sentence in sentences(f"# Title\n\nShort.\n\n- {long}.\n")) == 33
+    assert max(len(sentence.split()) for sentence in sentences(f"```\n{long}\n```\n\n| a | b c |\n")) < 5
+
+
+def test_the_picture_of_the_joint_step_is_current():
+    drawn = script("joint_step_figure").pictures()
+    assert {path.name for path in drawn} == {"joint-step-light.svg", "joint-step-dark.svg"}
+    for path, picture in drawn.items():
+        assert path.read_text() == picture, "run python scripts/joint_step_figure.py"
+
+
+def test_a_picture_follows_the_theme_of_the_site():
+    site = script("site_pages")
+    text = site.themed((DOCS / "concepts.md").read_text())
+    assert "<picture" not in text
+    assert text.count("-light.svg#only-light)") == text.count("-dark.svg#only-dark)") == 1
+    for_home = (
+        '<picture>\n  <source srcset="docs/figures/a-dark.svg">\n  <img src="docs/figures/a.svg" alt="A">\n</picture>'
+    )
+    images = "![A](figures/a.svg#only-light)\n![A](figures/a-dark.svg#only-dark)"
+    assert site.PICTURE.fullmatch(for_home) and site.themed(for_home) == images.replace("(", "(docs/")
+
+
+def test_the_list_of_settings_is_current():
+    settings = script("settings_page")
+    assert settings.TARGET.read_text() == settings.page(), "run python scripts/settings_page.py"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder that has the examples and recipes of the repository and none of its runs."""
+    for name in ("examples", "recipes", "src"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "examples" / "own-verifier"), prepend=os.pathsep)
+    monkeypatch.syspath_prepend(str(ROOT / "examples" / "own-verifier"))
+    return tmp_path
+
+
+def run_page(page):
+    """Runs the Python blocks and the commands of a page from top to bottom; returns the names that the blocks made."""
+    names = {}
+    for language, code in re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL):
+        if language == "python" and not code.startswith("# "):  # which is a file that is shown
+            exec(code, names)
+        elif language == "":
+            for line in code.replace("\\\n", " ").splitlines():
+                run_command(shlex.split(line, comments=True))
+    return names
+
+
+def run_command(words):
+    """Runs one line of a page: a command of Cooper in this process, small, or a script."""
+    from cooper_rl.cli import app
+
+    if words[:1] == ["cooper"] and words[1] != "monitor":
+        done = CliRunner().invoke(app, [*words[1:], *SMALL.get(words[1], "").split()])
+        assert done.exit_code == 0, (words, done.output[-500:], done.exception)
+    elif words[:1] == ["python"]:
+        subprocess.run([sys.executable, *words[1:]], check=True)
+
+
+@pytest.mark.slow  # 20 seconds with a kernel of its own
+def test_the_notebook_runs(tmp_path):
+    import nbformat
+    from nbclient import NotebookClient
+
+    notebook = nbformat.read(ROOT / "examples" / "notebook" / "cooper.ipynb", as_version=4)
+    (settings,) = (cell for cell in notebook.cells if cell.source.startswith("ARMS"))
+    settings.source = 'ARMS, STEPS, HELDOUT = ["cooper"], 2, 4'
+    NotebookClient(notebook, timeout=280, resources={"metadata": {"path": tmp_path}}).execute()
+    shown = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    assert any("true accuracy" in output.get("text", "") for output in shown)
+    assert any("<iframe srcdoc=" in output.get("data", {}).get("text/html", "") for output in shown)
+    assert (tmp_path / "runs" / "notebook" / "report.html").is_file()
+
+
+@pytest.mark.slow  # 20 seconds: a process of its own
+def test_the_example_from_python_runs(tmp_path):
+    command = [sys.executable, ROOT / "examples" / "grpo" / "train.py", "--steps", "2", "--heldout", "4"]
+    done = subprocess.run([*command, "--output_dir", tmp_path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-500:]
+    assert "true_accuracy" in done.stdout and "arm: cooper" in (tmp_path / "config.yaml").read_text()
+
+
+def metrics_of(folder):
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_the_tutorial_from_trl_runs(here):
+    run_page(DOCS / "tutorial.md")
+    assert all("pairs/yield" in row and "hacking/gap" in row for row in metrics_of(here / "runs" / "ten-lines"))
+    assert (here / "runs" / "ten-lines" / "report.html").is_file()
+
+
+def test_the_tutorial_on_own_data_runs(here):
+    page = DOCS / "tutorials" / "own-data.md"
+    shown = re.search(r"```python\n# verifier\.py\n(.*?)```", page.read_text(), re.DOTALL)[1]
+    assert shown == (ROOT / "examples" / "own-verifier" / "verifier.py").read_text()
+    run_page(page)
+    run = here / "runs" / "own-verifier" / "run"
+    assert "accuracy/rule" in metrics_of(run)[-1]
+    check_run_folder(run, (DOCS / "run-folder.md").read_text())
+
+
+def check_run_folder(run, text):
+    """Checks that the page names every file of this run, and the fields of its rollouts and pairs."""
+
+    def unnumbered(name):
+        return re.sub(r"\d+", "N", name)
+
+    named = [unnumbered(name) for name in re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)]
+    files = [unnumbered(str(path.relative_to(run))) for path in run.rglob("*") if path.is_file()]
+    assert [f for f in files if not any(f == name or (name[-1] == "/" and f.startswith(name)) for name in named)] == []
+    for kind in ("rollouts", "pairs"):
+        part = text.partition(f"### A line of `{kind}/`")[2].partition("\n#")[0]
+        fields = {
+            name for row in re.findall(r"^\| (`.*?) \|", part, re.MULTILINE) for name in re.findall("`(.+?)`", row)
+        }
+        rows = [json.loads(line) for path in (run / kind).iterdir() for line in path.read_text().splitlines()]
+        assert {name for row in rows for name in row} <= fields and (not rows or fields <= set(rows[0]))
+
+
+def test_the_tutorial_on_a_reward_model_runs(here):
+    run_page(DOCS / "tutorials" / "reward-model.md")
+    assert (here / "runs" / "reward-model" / "model" / "verifyrm.json").is_file()
+
+
+def test_the_tutorial_on_reading_a_run_runs(here):
+    run_page(DOCS / "tutorials" / "reading-a-run.md")
+    report = (here / "runs" / "reading" / "report.html").read_text()
+    assert "static" in report and "cooper" in report
