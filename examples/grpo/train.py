@@ -47,7 +47,6 @@ def main() -> None:
         train_dataset=training_rows(load_problems(WORLD, size=2000)),
         heldout=HeldOut(config, load_problems(WORLD, split="test", size=given.heldout), truth_of(WORLD)),
     )
-    trainer.journal.begin({"arm": given.arm, "seed": config.seed}, {}, after_step=-1)  # names the run in reports
     with trainer.verifier:
         trainer.train()
     show([json.loads(line) for line in (Path(given.output_dir) / "metrics.jsonl").open()])

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 from test_docs import ROOT, script
 from typer.testing import CliRunner
 
@@ -111,7 +112,6 @@ def run_command(words):
         subprocess.run([sys.executable, *words[1:]], check=True)
 
 
-@pytest.mark.slow  # 20 seconds with a kernel of its own
 def test_the_notebook_runs(tmp_path):
     import nbformat
     from nbclient import NotebookClient
@@ -142,6 +142,8 @@ def test_the_tutorial_from_trl_runs(here):
     run_page(DOCS / "tutorial.md")
     assert all("pairs/yield" in row and "hacking/gap" in row for row in metrics_of(here / "runs" / "ten-lines"))
     assert (here / "runs" / "ten-lines" / "report.html").is_file()
+    begun = yaml.safe_load((here / "runs" / "ten-lines" / "config.yaml").read_text())
+    assert begun["arm"] == "cooper" and begun["max_steps"] == len(metrics_of(here / "runs" / "ten-lines"))
 
 
 def test_the_tutorial_on_own_data_runs(here):

@@ -28,6 +28,7 @@ class Journal:
     def __init__(self, folder: str | Path, writes: bool = True) -> None:
         self.folder = Path(folder)
         self.writes = writes
+        self.begun = False  # whether `begin` was called
 
     def write(self, report: Report) -> None:
         """Writes a step's rollouts, its pairs and the pairs that were rolled back, each into a file of the step."""
@@ -55,6 +56,7 @@ class Journal:
 
     def begin(self, settings: Mapping[str, Any], environment: Mapping[str, Any], after_step: int) -> None:
         """Writes config.yaml and environment.json, and deletes what the run wrote after this step (-1: everything)."""
+        self.begun = True
         if not self.writes:
             return
         rewind(self.folder, after_step)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import TrainerCallback
 
+from cooper_rl.engines.parts import environment, resolved
+
 if TYPE_CHECKING:
     from cooper_rl.engines.trl.trainer import CooperTrainer
 
@@ -28,6 +30,9 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
         self.step_started = time.perf_counter()
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if not self.trainer.journal.begun:  # a run from Python; `cooper train` begins it with its recipe
+            settings = {**resolved({}, args), "max_steps": state.max_steps}
+            self.trainer.journal.begin(settings, environment(args.seed), state.global_step or -1)
         if state.global_step:
             return
         if self.trainer.heldout:
