@@ -125,7 +125,9 @@ class Sample:
     completion: str
     problem_id: str = ""
     worked_solution: str = ""  # the problem's worked solution, if its data set has one
-    group: int = -1  # number of its prompt in the batch, from 0; -1: its place tells, since a prompt's samples are together
+    group: int = (
+        -1
+    )  # number of its prompt in the batch, from 0; -1: its place tells, since a prompt's samples are together
 
     @classmethod
     def of(cls, problem: Problem, completion: str) -> Sample:

@@ -3,10 +3,7 @@
 import concurrent.futures
 import json
 import socket
-import sqlite3
-import time
 
-import httpx
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -39,14 +36,6 @@ def in_process(tmp_path_factory):
             steps.append((batch, cooper.learn(batch, saving=step % 2 == 0)))
         cooper.save(folder / "checkpoint-6")
     return folder, steps
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    made = Served(tmp_path_factory.mktemp("served"), max_batch_samples=40, max_characters=5000, max_body_megabytes=1)
-    made.folder = None
-    yield made
-    made.stop()
 
 
 def assert_same_step(answer, report):
@@ -121,7 +110,7 @@ def test_calls_without_a_batch_are_scored_and_not_recorded(server):
 def test_samples_are_gathered_into_batches(server):
     step = server.client.get("/health").json()["step"]
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
-        calls = [pool.submit(server.score, [body], gather="one by one") for body in bodies(52) + [bodies(53)[0]]]
+        calls = [pool.submit(server.score, [body], gather="one by one") for body in [*bodies(52), bodies(53)[0]]]
         assert {call.result().status_code for call in calls} == {200, 409}  # the last has the first one's id
     assert server.learn("gather:one by one:2").json()["metrics"]["serve/samples"] == 8
     assert server.client.get("/health").json()["step"] == step + 2
@@ -187,3 +176,43 @@ def test_metrics_are_prometheus_text(server):
 def test_save_writes_a_checkpoint(server):
     found = server.client.post("/save").json()
     assert found["step"] == server.client.get("/health").json()["step"]
+
+
+def test_slow_and_hostile_clients_are_hung_up_on_and_others_are_answered(server):
+    host, port = server.url.removeprefix("http://").split(":")
+    start = f"POST /score HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"
+    sent = [
+        "",
+        "POST /sco",
+        start,
+        f"{start}Content-Length: 1000\r\n\r\n{{",
+        f"{start}Content-Length: 99999999\r\n\r\n",
+    ]
+    sent += ["\0\1\2\3\r\n\r\n", f"GET /health HTTP/1.1\r\nHost: {host}:{port}\r\nX: {'x' * 100_000}\r\n\r\n"]
+    clients = [socket.create_connection((host, int(port)), timeout=20) for _ in sent * 20]
+    for client, text in zip(clients, sent * 20, strict=True):
+        client.sendall(text.encode())
+    assert server.score(bodies(1)[:2]).status_code == 200
+    answers = [b"".join(iter(lambda client=client: received(client), b"")) for client in clients]  # until hung up on
+    assert {answer.split(b" ")[1] for answer in answers if answer} == {b"400", b"413"}
+    assert answers[:2] == [b"", b""] and b"did not arrive within 1.5 seconds" in answers[3]
+    assert server.client.get("/health").json()["status"] == "ok"
+
+
+def received(client):
+    try:
+        return client.recv(65536)
+    except ConnectionResetError:
+        return b""
+
+
+def test_a_client_that_hangs_up_loses_nothing(server):
+    body = json.dumps({"samples": bodies(70), "batch": "hung up", "last": True}).encode()
+    host, port = server.url.removeprefix("http://").split(":")
+    head = (
+        f"POST /score HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    with socket.create_connection((host, int(port))) as client:
+        client.sendall(head.encode() + body)
+    found = server.score(bodies(70), batch="hung up", last=True)
+    assert found.status_code == 200 and server.learn("hung up").json()["metrics"]["serve/samples"] == 16

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 
 from cooper_rl.serve import prometheus, shapes
 from cooper_rl.serve.desk import Desk
-from cooper_rl.serve.errors import RefusedError, refused
+from cooper_rl.serve.errors import RefusedError
 from cooper_rl.serve.wire import LearnAnswer, LearnBody, ScoreAnswer, ScoreBody, check_call
 from cooper_rl.settings.serve import ServerSettings
 
@@ -38,7 +38,7 @@ def make_app(desk: Desk, settings: ServerSettings, answers: Mapping[int, int] | 
                 return await asyncio.shield(asyncio.wrap_future(future))
         except TimeoutError:
             told = f"not done after {settings.wait_seconds:g} seconds; nothing is lost: send the same call again"
-            raise refused(503, told) from None
+            raise RefusedError(503, told) from None
 
     async def scored(call: ScoreBody) -> ScoreAnswer:
         check_call(call, settings)

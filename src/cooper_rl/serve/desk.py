@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cooper_rl.errors import CooperError
-from cooper_rl.serve.errors import RefusedError, refused
+from cooper_rl.serve.errors import RefusedError
 from cooper_rl.serve.learner import Learner
 from cooper_rl.serve.wire import ScoreBody
 
@@ -89,9 +89,9 @@ class Desk:
     def _add(self, job: Job) -> Future[Any]:
         with self._changed:
             if self.stopped or self._closing:
-                raise refused(503, self.stopped or "the server is stopping; send the call again when it is back")
+                raise RefusedError(503, self.stopped or "the server is stopping; send the call again when it is back")
             if len(self._jobs) >= self.limit:
-                raise refused(429, f"{self.limit} calls wait already; send the call again a little later")
+                raise RefusedError(429, f"{self.limit} calls wait already; send the call again a little later")
             self._jobs.append(job)
             self._changed.notify()
         return job.answer
@@ -166,7 +166,7 @@ class Desk:
 
     def _refuse(self, jobs: Sequence[Job], reason: str) -> None:
         for job in jobs:
-            job.answer.set_exception(refused(503, reason))
+            job.answer.set_exception(RefusedError(503, reason))
 
 
 def told(error: Exception) -> str:

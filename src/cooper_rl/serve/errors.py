@@ -16,8 +16,3 @@ class RefusedError(CooperError):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
-
-
-def refused(status: int, message: str) -> RefusedError:
-    """The error of a call that is refused."""
-    return RefusedError(status, message)

@@ -65,16 +65,19 @@ class Gate:
 
     def _refusal(self, scope: Message, headers: dict[str, str]) -> tuple[int, str] | None:
         """Why a request is refused by its header alone."""
-        if not self.token and headers.get("host", "").rpartition(":")[0] not in LOCAL_NAMES:
-            if headers.get("host", "") not in LOCAL_NAMES:  # without a port
-                return 401, "this server is for its own machine: ask it as 127.0.0.1 or localhost"
-        if self.token and scope["path"] != "/health":
-            given = headers.get("authorization", "")
-            if not hmac.compare_digest(given.encode(), f"Bearer {self.token}".encode()):
-                return 401, f"the header 'Authorization: Bearer ...' must carry the value of {self.settings.token_env}"
-        if scope["method"] == "POST" and scope["path"] != "/save":
-            if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-                return 400, "the body must be JSON, with the header 'Content-Type: application/json'"
+        host, path = headers.get("host", ""), scope["path"]
+        if not self.token and host not in LOCAL_NAMES and host.rpartition(":")[0] not in LOCAL_NAMES:
+            return 401, "this server is for its own machine: ask it as 127.0.0.1 or localhost"
+        given = headers.get("authorization", "")
+        if (
+            self.token
+            and path != "/health"
+            and not hmac.compare_digest(given.encode(), f"Bearer {self.token}".encode())
+        ):
+            return 401, f"the header 'Authorization: Bearer ...' must carry the value of {self.settings.token_env}"
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if scope["method"] == "POST" and path != "/save" and kind != "application/json":
+            return 400, "the body must be JSON, with the header 'Content-Type: application/json'"
         length = headers.get("content-length", "0")
         if length.isdigit() and int(length) > self.limit:
             return 413, f"the body has more than {self.settings.max_body_megabytes} megabytes; send fewer samples"

@@ -14,7 +14,7 @@ from cooper_rl.errors import CooperError
 from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.method.checkpoints import complete_checkpoint, last_checkpoint
 from cooper_rl.method.loop import Cooper
-from cooper_rl.serve.errors import refused
+from cooper_rl.serve.errors import RefusedError
 from cooper_rl.serve.ledger import Known, Ledger
 from cooper_rl.serve.scoring import Scorer
 from cooper_rl.serve.wire import LearnAnswer, finite_only
@@ -36,11 +36,11 @@ class Learner:
 
     def start(self, recipe: Mapping[str, Any], *, resume: bool) -> None:
         """Opens the run folder. A run that is resumed learns again what its last complete checkpoint does not hold."""
+        self.ledger = Ledger(self.folder)
+        self.scorer = Scorer(self.cooper, self.ledger, self.settings)
         checkpoint = last_checkpoint(self.folder) if resume else None
         after = int(checkpoint.name.split("-")[1]) if checkpoint else -1
         self.cooper.journal.begin(resolved(recipe, self.settings), environment(self.settings.seed), after)
-        self.ledger = Ledger(self.folder)
-        self.scorer = Scorer(self.cooper, self.ledger, self.settings)
         if checkpoint:
             self.cooper.load(checkpoint)
             self.step = after
@@ -71,9 +71,9 @@ class Learner:
         """
         batch = self.ledger.batch(id)
         if batch is None:
-            raise refused(404, f"batch {id!r}: there is no such batch; send its samples to /score first")
+            raise RefusedError(404, f"batch {id!r}: there is no such batch; send its samples to /score first")
         if batch.completed is None:
-            raise refused(409, f'batch {id!r}: it is not complete; send "last": true with its last samples')
+            raise RefusedError(409, f'batch {id!r}: it is not complete; send "last": true with its last samples')
         if batch.step is None:
             self._learn(batch)
             batch = self.ledger.batch(id)

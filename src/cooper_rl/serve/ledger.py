@@ -1,8 +1,8 @@
 """What was answered and what was learned, in a database that a kill leaves whole.
 
 A call's answers are written before the client gets them, and a batch is marked as learned together with its metrics.
-So a batch that comes again is answered from here, and is never learned from twice. The rollouts stay until two
-checkpoints hold what was learned from them: a run resumes from a checkpoint by learning again from the batches after it.
+So a batch that comes again is answered from here, and is never learned from twice. A run resumes from a checkpoint by
+learning again from the batches after it; so rollouts stay until two checkpoints hold what was learned from them.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Known:
     @classmethod
     def of(cls, row: tuple[Any, ...]) -> Known:
         """The batch of a row of the table."""
-        *others, metrics, seconds = row
-        return cls(*others, json.loads(metrics) if metrics else {}, seconds)
+        number, id, completed, step, version, metrics, seconds = row
+        return cls(number, id, completed, step, version, json.loads(metrics) if metrics else {}, seconds)
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,8 @@ class Ledger:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / FILE
         with self._told():
-            self.connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+            self.connection = sqlite3.connect(self.path, 1.0, isolation_level=None, check_same_thread=False)
+            self.connection.execute("PRAGMA locking_mode=EXCLUSIVE")  # a second server on this folder is refused
             self.connection.execute("PRAGMA journal_mode=WAL")
             self.connection.execute("PRAGMA synchronous=FULL")
             self.connection.executescript(TABLES)
@@ -95,7 +96,9 @@ class Ledger:
         try:
             yield
         except sqlite3.Error as error:
-            raise CooperError(f"{self.path}: {error}; free disk space, then start again with --resume") from error
+            locked = "locked" in str(error)
+            way_out = "another server uses this folder" if locked else "free disk space, then start again with --resume"
+            raise CooperError(f"{self.path}: {error}; {way_out}") from error
 
     def batch(self, id: str) -> Known | None:
         """The batch of this id."""

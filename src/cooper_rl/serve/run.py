@@ -29,7 +29,9 @@ from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.updater import RewardModelUpdater
 
 
-def run_server(recipe: Mapping[str, Any], *, resume: bool = False, ready: Callable[[str], None] = lambda url: None) -> None:
+def run_server(
+    recipe: Mapping[str, Any], *, resume: bool = False, ready: Callable[[str], None] = lambda url: None
+) -> None:
     """Serves until SIGTERM or SIGINT, which write a checkpoint.
 
     Args:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cooper_rl.method.agreement import settled
 from cooper_rl.method.loop import Cooper
 from cooper_rl.records import Rollout, Sample
-from cooper_rl.serve.errors import RefusedError, refused
+from cooper_rl.serve.errors import RefusedError
 from cooper_rl.serve.ledger import Entry, Ledger
 from cooper_rl.serve.wire import Answer, SampleBody, ScoreAnswer, ScoreBody, together
 from cooper_rl.settings.serve import ServeSettings
@@ -62,9 +62,7 @@ class Scorer:
             with self.ledger.writing():
                 for draft in accepted:
                     self._record(draft, rollouts, fresh, seconds / max(1, len(rollouts)))
-        return [
-            draft if isinstance(draft, RefusedError) else self._answer(draft, fresh, version) for draft in drafts
-        ]
+        return [draft if isinstance(draft, RefusedError) else self._answer(draft, fresh, version) for draft in drafts]
 
     def _answer(self, draft: Draft, fresh: Mapping[Key, Answer], version: int) -> ScoreAnswer:
         found = (draft.known.get(sample.id) or fresh[draft.stream, sample.id] for sample in draft.call.samples)
@@ -77,7 +75,7 @@ class Scorer:
             RefusedError: it contradicts what was recorded, or is one batch too many.
         """
         if call.batch.startswith(GATHERED):
-            raise refused(400, f"batch {call.batch!r}: ids that begin with {GATHERED!r} are the server's own")
+            raise RefusedError(400, f"batch {call.batch!r}: ids that begin so are the server's own")
         stream = f"batch:{call.batch}" if call.batch else f"{GATHERED}{call.gather}" if call.gather else alone
         before = {} if stream == alone else self.ledger.answered(stream, [sample.id for sample in call.samples])
         new = []
@@ -87,7 +85,9 @@ class Scorer:
             if recorded is None:
                 new.append(sample)
             elif recorded != digest:
-                raise refused(409, f"sample {sample.id!r}: another text was answered under this id; give it a new id")
+                raise RefusedError(
+                    409, f"sample {sample.id!r}: another text was answered under this id; give it a new id"
+                )
         if call.batch:
             self._check_batch(call, len(new))
         taken.update({(stream, sample.id): sample.digest() for sample in new})
@@ -97,13 +97,15 @@ class Scorer:
         batch, limit = self.ledger.batch(call.batch), self.settings.max_batch_samples
         if batch is None:
             if not call.samples:
-                raise refused(400, f"batch {call.batch!r}: it has no sample")
+                raise RefusedError(400, f"batch {call.batch!r}: it has no sample")
             if self.ledger.count("completed IS NULL") >= self.settings.max_open_batches and not call.last:
-                raise refused(429, f"{self.settings.max_open_batches} batches are not complete; complete one first")
+                raise RefusedError(
+                    429, f"{self.settings.max_open_batches} batches are not complete; complete one first"
+                )
         elif batch.completed is not None and new:
-            raise refused(409, f"batch {call.batch!r}: it is complete; give further samples in a new batch")
+            raise RefusedError(409, f"batch {call.batch!r}: it is complete; give further samples in a new batch")
         elif self.ledger.size(batch.number) + new > limit:
-            raise refused(413, f"batch {call.batch!r}: it would have more than {limit} samples")
+            raise RefusedError(413, f"batch {call.batch!r}: it would have more than {limit} samples")
 
     def _judged(self, drafts: Sequence[Draft]) -> tuple[dict[Key, Rollout], float]:
         """The rollouts of all new samples, judged and scored together, and the seconds that it took.

@@ -1,4 +1,4 @@
-"""The requests that other trainers send to a remote reward model, as calls to score (docs/cooper-in-your-trainer.md)."""
+"""The requests that other trainers send to a remote reward model (docs/cooper-in-your-trainer.md)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from cooper_rl.serve.errors import refused
+from cooper_rl.serve.errors import RefusedError
 from cooper_rl.serve.wire import SampleBody, ScoreAnswer, ScoreBody, Text
 
 END_TOKENS = re.compile(r"(?:<\|[^|<>\s]{1,40}\|>|</s>|<eos>|<end_of_turn>|\s)+\Z")  # how a decoded completion may end
@@ -59,12 +59,12 @@ def of_openrlhf(body: OpenRLHFBody) -> ScoreBody:
         RefusedError: the three lists differ in length, or a query does not hold its prompt.
     """
     if not len(body.query) == len(body.prompts) == len(body.labels):
-        raise refused(400, "query, prompts and labels must have the same length")
+        raise RefusedError(400, "query, prompts and labels must have the same length")
     samples = []
     for query, prompt, label in zip(body.query, body.prompts, body.labels, strict=True):
-        before, found, completion = query.partition(prompt)
+        _, found, completion = query.partition(prompt)
         if not found:
-            raise refused(400, "query does not hold its prompt; the completion is what follows the prompt in it")
+            raise RefusedError(400, "query does not hold its prompt; the completion is what follows the prompt in it")
         samples.append(gathered("openrlhf", prompt, label, END_TOKENS.sub("", completion)))
     return ScoreBody(samples=samples, gather="openrlhf")
 
@@ -88,7 +88,7 @@ def of_slime(body: SlimeBody) -> ScoreBody:
         RefusedError: the chat is empty.
     """
     if not body.prompt:
-        raise refused(400, "prompt: empty")
+        raise RefusedError(400, "prompt: empty")
     question = body.prompt if isinstance(body.prompt, str) else body.prompt[-1].content
     sample = gathered("slime", question, _written(body.label), END_TOKENS.sub("", body.response))
     return ScoreBody(samples=[sample], gather="slime")

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from cooper_rl.records import Rollout
-from cooper_rl.serve.errors import refused
+from cooper_rl.serve.errors import RefusedError
 from cooper_rl.settings.serve import ServerSettings
 
 TEXTS = ("question", "reference_answer", "completion", "problem_id", "worked_solution", "group")
@@ -33,7 +33,7 @@ class Body(BaseModel):
 
 
 class SampleBody(Body):
-    """One completion. Samples of the same `group` are completions of one prompt; without it, the problem is the group."""
+    """One completion. Those of the same `group` are of one prompt; without it, those of the same problem are."""
 
     id: Name = Field(min_length=1, description="names the sample within its batch")
     question: Text
@@ -100,9 +100,7 @@ class Answer(BaseModel):
     def of(cls, rollout: Rollout, version: int) -> Answer:
         """The answer about a rollout; a score that is not a number is None."""
         score = rollout.score if math.isfinite(rollout.score) else None
-        return cls(
-            version=version, reward=rollout.reward, score=score, verdict=rollout.verdict, reason=rollout.reason
-        )
+        return cls(version=version, reward=rollout.reward, score=score, verdict=rollout.verdict, reason=rollout.reason)
 
 
 def together(answers: Iterable[Answer], version: int) -> ScoreAnswer:
@@ -128,23 +126,25 @@ def check_call(call: ScoreBody, limits: ServerSettings) -> None:
         RefusedError: 400 or 413, with the sample and the way out.
     """
     if call.batch and call.gather:
-        raise refused(400, "give batch or gather, not both")
+        raise RefusedError(400, "give batch or gather, not both")
     if call.last and not call.batch:
-        raise refused(400, "last: there is no batch to complete; name it in batch")
+        raise RefusedError(400, "last: there is no batch to complete; name it in batch")
     if not call.samples and not call.last:
-        raise refused(400, "samples: empty; give at least one")
+        raise RefusedError(400, "samples: empty; give at least one")
     if len(call.samples) > limits.max_batch_samples:
-        raise refused(413, f"{len(call.samples)} samples: a batch has at most {limits.max_batch_samples}")
+        raise RefusedError(413, f"{len(call.samples)} samples: a batch has at most {limits.max_batch_samples}")
     seen: set[str] = set()
     for sample in call.samples:
         if sample.id in seen:
-            raise refused(400, f"sample {sample.id!r}: two samples have this id")
+            raise RefusedError(400, f"sample {sample.id!r}: two samples have this id")
         seen.add(sample.id)
         for name in TEXTS:
             if len(getattr(sample, name)) > limits.max_characters:
-                raise refused(413, f"sample {sample.id!r}: {name} has more than {limits.max_characters} characters")
+                raise RefusedError(
+                    413, f"sample {sample.id!r}: {name} has more than {limits.max_characters} characters"
+                )
         if not sample.reference_answer.strip():
-            raise refused(400, f"sample {sample.id!r}: reference_answer is empty")
+            raise RefusedError(400, f"sample {sample.id!r}: reference_answer is empty")
 
 
 def finite_only(metrics: dict[str, Any]) -> dict[str, float | None]:
