@@ -94,15 +94,20 @@ class Server:
 
 
 def killer(server: Server, steps: int, kills: int, told: list[str], done: threading.Event) -> None:
-    """Kills the server at random moments: within a second after each of `kills` random steps."""
+    """Kills the server at random moments: within a second after each of `kills` random steps.
+
+    Args:
+        told: the steps after which it was killed, in this and in an earlier life of the benchmark.
+    """
     rng = random.Random(0)
-    for step in sorted(rng.sample(range(1, steps), kills)):
+    for step in sorted(rng.sample(range(1, steps), kills))[len(told) :]:
         while max((row["step"] for row in read_metrics(server.folder)), default=0) < step:
-            if done.wait(0.01):
+            if done.wait(0.1):
                 return
         time.sleep(rng.uniform(0, 1))
         server.kill()
         told.append(f"step {step}")
+        write_atomically(server.folder.parent / "kills.json", json.dumps(told))
         server.start()
 
 
@@ -161,17 +166,22 @@ def client_run(folder: Path, steps: int, url: str, **settings: Any) -> None:
 
     trainer = LeanGRPOTrainer(model=parts.policy, reward_funcs=[cooper], args=config, train_dataset=rows)
     times = StepTimes.of(trainer, folder)
-    log = trainer.log
-    lines: list[dict[str, Any]] = []
-    trainer.log = lambda logs, *rest: (lines.append({"step": trainer.state.global_step, **logs}), log(logs, *rest))[1]
-    trainer.train()
+    log, file = trainer.log, folder / "metrics.jsonl"
+
+    def logged(logs: dict[str, Any], *rest: Any) -> None:
+        with file.open("a") as lines:
+            lines.write(json.dumps({"step": trainer.state.global_step, **logs}) + "\n")
+        log(logs, *rest)
+
+    trainer.log = logged
+    last = max(folder.glob("checkpoint-*/trainer_state.json"), key=lambda path: path.stat().st_mtime, default=None)
+    trainer.train(resume_from_checkpoint=str(last.parent) if last else None)
     times.write()
     assert parts.heldout
     with RuleVerifier(config.verifier) as verifier:
         held = parts.heldout.measure(trainer.model, trainer.processing_class, None, verifier)
     trainer.model.save_pretrained(folder / "policy")
-    lines[-1].update(held)
-    write_atomically(folder / "metrics.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    write_atomically(folder / "finished.json", json.dumps(held))
 
 
 def alone(folder: Path, steps: int) -> None:
@@ -190,13 +200,16 @@ def alone(folder: Path, steps: int) -> None:
 
 
 def served(folder: Path, steps: int, kills: int) -> None:
-    """One run through the server."""
-    if (folder / "client" / "metrics.jsonl").is_file():
+    """One run through the server. A run that was cut off goes on from the client's last checkpoint.
+
+    The server then gets batches again that it has answered before.
+    """
+    if (folder / "client" / "finished.json").is_file():
         return
-    for old in (folder / "server", folder / "client"):
-        subprocess.run(["rm", "-rf", str(old)], check=True)
-    folder.mkdir(parents=True, exist_ok=True)
-    server, told, done = Server(folder / "server", steps), list[str](), threading.Event()
+    (folder / "client").mkdir(parents=True, exist_ok=True)
+    kept = folder / "kills.json"
+    told: list[str] = json.loads(kept.read_text()) if kept.is_file() else []
+    server, done = Server(folder / "server", steps), threading.Event()
     killing = threading.Thread(target=killer, args=(server, steps, kills, told, done))
     killing.start()
     client = [sys.executable, __file__, "client", "--folder", str(folder / "client"), "--steps", str(steps)]
@@ -205,7 +218,6 @@ def served(folder: Path, steps: int, kills: int) -> None:
     done.set()
     killing.join()
     last = httpx.post(f"{server.url}/learn", json={"batch": f"step {steps}"}, timeout=600).json()
-    (folder / "kills.json").write_text(json.dumps(told))
     server.stop()
     if code or last.get("step") != steps:
         sys.exit(f"{folder}: the run failed ({code}, {last}); see client.log and server.log")
@@ -239,7 +251,7 @@ def compared(run: Path, straight: Path, steps: int) -> dict[str, Any]:
     }
     end = f"checkpoint-{steps}"
     return {
-        "kills": len(json.loads((run / "kills.json").read_text())),
+        "kills": len(json.loads((run / "kills.json").read_text())) if (run / "kills.json").is_file() else 0,
         "figures_compared": compared,
         "figures_that_differ": sorted(differing),
         "rollouts_equal": files["rollouts"],
@@ -251,7 +263,7 @@ def compared(run: Path, straight: Path, steps: int) -> dict[str, Any]:
         "policy_equal": same_tensors(
             run / "client" / "policy" / "model.safetensors", straight / end / "model.safetensors"
         ),
-        "true_accuracy": max(row.get("eval/true_accuracy", 0) for row in read_metrics(run / "client")),
+        "true_accuracy": json.loads((run / "client" / "finished.json").read_text())["eval/true_accuracy"],
         "reward_model_versions": ours[steps]["serve/version"],
         "staleness_max": max(ours[step]["serve/staleness"] for step in range(1, steps + 1)),
     }

@@ -286,7 +286,7 @@ def figures() -> Iterator[tuple[Path, str]]:
     """Every figure's file and what belongs into it; one a metric that an experiment's runs have."""
     for path in sorted((DOCS / "data").glob("*.json")):
         for key, title in DRAWN.items():
-            entries = [entry for entry in data_of(path.stem) if entry["series"].get(key)]
+            entries = [entry for entry in data_of(path.stem) if "series" in entry and entry["series"].get(key)]
             if entries:
                 yield DOCS / "figures" / f"{path.stem}-{title.replace(' ', '-')}.svg", drawn(entries, key)
 

@@ -1,4 +1,8 @@
-"""The examples of docs/cooper-in-your-trainer.md, each called as its trainer calls it."""
+"""The examples of docs/cooper-in-your-trainer.md, each called as its trainer calls it.
+
+The tests of a trainer's own code run where it is installed. Its environment may be another than the server's, whose
+Python COOPER_SERVER_PYTHON then names.
+"""
 
 import asyncio
 import importlib.util

@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -31,39 +32,27 @@ def make_app(desk: Desk, settings: ServerSettings, answers: Mapping[int, int] | 
     """
     app = FastAPI(title="cooper serve", docs_url=None, redoc_url=None)
     counted = Counter[int]() if answers is None else answers
-
-    async def answered(future: Future[Any]) -> Any:
-        try:
-            async with asyncio.timeout(settings.wait_seconds or None):
-                return await asyncio.shield(asyncio.wrap_future(future))
-        except TimeoutError:
-            told = f"not done after {settings.wait_seconds:g} seconds; nothing is lost: send the same call again"
-            raise RefusedError(503, told) from None
-
-    async def scored(call: ScoreBody) -> ScoreAnswer:
-        check_call(call, settings)
-        found: ScoreAnswer = await answered(desk.score(call))
-        return found
+    asked = Asked(desk, settings)
 
     @app.post("/score")
     async def score(call: ScoreBody) -> ScoreAnswer:
-        return await scored(call)
+        return await asked.score(call)
 
     @app.post("/learn")
     async def learn(call: LearnBody) -> LearnAnswer:
-        return LearnAnswer.model_validate(await answered(desk.learn(call.batch)))
+        return LearnAnswer.model_validate(await asked.answer(desk.learn(call.batch)))
 
     @app.post("/save")
     async def save() -> LearnAnswer:
-        return LearnAnswer.model_validate(await answered(desk.save()))
+        return LearnAnswer.model_validate(await asked.answer(desk.save()))
 
     @app.post("/openrlhf")
     async def openrlhf(call: shapes.OpenRLHFBody) -> shapes.OpenRLHFAnswer:
-        return shapes.to_openrlhf(await scored(shapes.of_openrlhf(call)))
+        return shapes.to_openrlhf(await asked.score(shapes.of_openrlhf(call)))
 
     @app.post("/slime")
     async def slime(call: shapes.SlimeBody) -> float:
-        return (await scored(shapes.of_slime(call))).rewards[0]
+        return (await asked.score(shapes.of_slime(call))).rewards[0]
 
     @app.get("/health")
     async def health() -> dict[str, str | int]:
@@ -78,6 +67,34 @@ def make_app(desk: Desk, settings: ServerSettings, answers: Mapping[int, int] | 
 
     add_error_handlers(app)
     return app
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Waits for the desk's answers."""
+
+    desk: Desk
+    settings: ServerSettings
+
+    async def score(self, call: ScoreBody) -> ScoreAnswer:
+        """The answer to a call, which is checked first."""
+        check_call(call, self.settings)
+        found: ScoreAnswer = await self.answer(self.desk.score(call))
+        return found
+
+    async def answer(self, future: Future[Any]) -> Any:
+        """What the desk answers.
+
+        Raises:
+            RefusedError: it took longer than `wait_seconds`, or the desk refuses.
+        """
+        seconds = self.settings.wait_seconds
+        try:
+            async with asyncio.timeout(seconds or None):
+                return await asyncio.shield(asyncio.wrap_future(future))
+        except TimeoutError:
+            told = f"not done after {seconds:g} seconds; nothing is lost: send the same call again"
+            raise RefusedError(503, told) from None
 
 
 def add_error_handlers(app: FastAPI) -> None:
