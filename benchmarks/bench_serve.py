@@ -40,6 +40,7 @@ ROOT = Path(__file__).parents[1]
 RECIPE = str(ROOT / "recipes" / "quickstart.yaml")
 CLOCK = ("time", "runtime", "per_second", "memory", "epoch", "num_tokens")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+FURTHER = json.loads(os.environ.get("COOPER_BENCH_SETTINGS", "{}"))  # of the recipe, to try it on a smaller run
 KILLS = 20
 CLIENTS, SAMPLES, PER_CALL = 200, 20_000, 8
 
@@ -47,7 +48,7 @@ CLIENTS, SAMPLES, PER_CALL = 200, 20_000, 8
 def words(folder: Path, steps: int, **settings: Any) -> list[str]:
     """The quickstart's co-training arm with seed 0, as command-line words."""
     own = {"arm": "cooper", "seed": 0, "max_steps": steps, "save_steps": 20, "heldout_steps": 0}
-    values = {**own, "output_dir": folder, **settings}
+    values = {**own, **FURTHER, "output_dir": folder, **settings}
     return ["--config", RECIPE, *(word for key, value in values.items() for word in (f"--{key}", str(value)))]
 
 
@@ -406,7 +407,11 @@ def main() -> None:
         "overhead": lambda: overhead(a.folder, a.steps, a.turns),
     }
     a.folder.mkdir(parents=True, exist_ok=True)
-    found = {**runs[a.what](), "hardware": f"{os.cpu_count()} CPU cores, {platform.machine()}, 1 thread a process"}
+    found = {
+        **runs[a.what](),
+        "settings": FURTHER,
+        "hardware": f"{os.cpu_count()} CPU cores, {platform.machine()}, 1 thread a process",
+    }
     print(json.dumps(found, indent=1))
     if a.write:
         path = ROOT / "docs" / "data" / "serve.json"
