@@ -37,7 +37,9 @@ class Served:
     """Starts the server and waits until it says its address."""
 
     def __init__(self, folder, *extra, environment=None, **settings):
-        python = os.environ.get("COOPER_SERVER_PYTHON", sys.executable)  # where the tests run in a trainer's environment
+        python = os.environ.get(
+            "COOPER_SERVER_PYTHON", sys.executable
+        )  # where the tests run in a trainer's environment
         command = [python, "-m", "cooper_rl.cli", "serve", "--config", str(ROOT / "recipes/quickstart.yaml")]
         self.process = subprocess.Popen(
             [*command, *words(folder, port=settings.pop("port", 0), **settings), *extra],

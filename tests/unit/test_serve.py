@@ -18,7 +18,7 @@ from cooper_rl.serve.run import check_server_settings
 from cooper_rl.serve.wire import Answer, LearnAnswer, ScoreBody, together
 from cooper_rl.settings.serve import ServerSettings, ServeSettings
 
-ANSWER = Answer(version=3, reward=1.0, score=0.5, verdict="CORRECT", reason="match")
+ANSWER = Answer(3, 1.0, 0.5, "CORRECT", "match")
 
 
 def call(*ids, **rest):
@@ -208,7 +208,7 @@ def test_the_record_gives_back_what_was_written(tmp_path):
     (waiting,) = ledger.waiting()
     judged = ledger.rollouts(waiting)
     assert [rollout.group for rollout in judged.rollouts] == [0, 1, 0] and judged.rollouts[0] == entry("a").rollout
-    assert (judged.version, judged.seconds, ledger.size(waiting.number)) == (7, 0.5, 3)
+    assert (judged.version, judged.seconds, waiting.size) == (7, 0.5, 3)
     assert ledger.answered("s", ["a", "d"]) == {"a": (b"1", entry("a").answer)}
     ledger.learned(waiting, 1, 8, {"loss": 0.1, "none": None})
     assert not ledger.waiting() and [each.metrics for each in ledger.after(0)] == [{"loss": 0.1, "none": None}]

@@ -11,7 +11,8 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,11 @@ from cooper_rl.serve.wire import Answer
 FILE = "served.sqlite3"
 TABLES = """
 CREATE TABLE IF NOT EXISTS batches (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, stream TEXT NOT NULL,
-    completed INTEGER UNIQUE, step INTEGER UNIQUE, version INTEGER, metrics TEXT, seconds REAL NOT NULL DEFAULT 0);
+    completed INTEGER UNIQUE, step INTEGER UNIQUE, version INTEGER, metrics TEXT, seconds REAL NOT NULL DEFAULT 0,
+    size INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE IF NOT EXISTS samples (stream TEXT NOT NULL, id TEXT NOT NULL, batch INTEGER NOT NULL, place INTEGER NOT
-    NULL, prompt TEXT NOT NULL, digest BLOB NOT NULL, answer TEXT NOT NULL, rollout TEXT, PRIMARY KEY (stream, id));
+    NULL, prompt TEXT NOT NULL, digest BLOB NOT NULL, version INTEGER NOT NULL, reward REAL NOT NULL, score REAL,
+    verdict TEXT NOT NULL, reason TEXT NOT NULL, rollout TEXT, PRIMARY KEY (stream, id));
 CREATE UNIQUE INDEX IF NOT EXISTS places ON samples (batch, place);
 """
 
@@ -40,12 +43,13 @@ class Known:
     version: int | None  # of the reward model after that step
     metrics: Mapping[str, Any]
     seconds: float  # that judging and scoring took
+    size: int  # how many samples it has
 
     @classmethod
     def of(cls, row: tuple[Any, ...]) -> Known:
         """The batch of a row of the table."""
-        number, id, completed, step, version, metrics, seconds = row
-        return cls(number, id, completed, step, version, json.loads(metrics) if metrics else {}, seconds)
+        number, id, completed, step, version, metrics, seconds, size = row
+        return cls(number, id, completed, step, version, json.loads(metrics) if metrics else {}, seconds, size)
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,9 @@ class Entry:
     rollout: Rollout
 
 
-COLUMNS = "number, id, completed, step, version, metrics, seconds"
+ANSWER = ", ".join(Answer._fields)
+FIELDS = [item.name for item in fields(Rollout)]
+COLUMNS = "number, id, completed, step, version, metrics, seconds, size"
 
 
 class Ledger:
@@ -115,19 +121,15 @@ class Ledger:
         """How many batches fulfil a condition of ours."""
         return int(self.connection.execute(f"SELECT COUNT(*) FROM batches WHERE {condition}", values).fetchone()[0])
 
-    def size(self, number: int) -> int:
-        """How many samples a batch has."""
-        return int(self.connection.execute("SELECT COUNT(*) FROM samples WHERE batch = ?", (number,)).fetchone()[0])
-
     def answered(self, stream: str, ids: Sequence[str]) -> dict[str, tuple[bytes, Answer]]:
         """The fingerprint and the answer of each of these samples that was answered."""
         found = {}
         for start in range(0, len(ids), 500):
             some = ids[start : start + 500]
             marks = ",".join("?" * len(some))
-            query = f"SELECT id, digest, answer FROM samples WHERE stream = ? AND id IN ({marks})"
-            for id, digest, answer in self.connection.execute(query, (stream, *some)):
-                found[id] = (digest, Answer.model_validate_json(answer))
+            query = f"SELECT id, digest, {ANSWER} FROM samples WHERE stream = ? AND id IN ({marks})"
+            for id, digest, *answer in self.connection.execute(query, (stream, *some)):
+                found[id] = (digest, Answer(*answer))
         return found
 
     def begin(self, id: str, stream: str) -> Known:
@@ -138,14 +140,16 @@ class Ledger:
         return found
 
     def add(self, batch: Known, stream: str, entries: Sequence[Entry], seconds: float) -> None:
-        """Adds samples to a batch."""
-        first = self.size(batch.number)
+        """Adds samples to a batch, as it is now in the record."""
         rows = (
-            (stream, e.id, batch.number, first + i, e.prompt, e.digest, e.answer.model_dump_json(), _text(e.rollout))
+            (stream, e.id, batch.number, batch.size + i, e.prompt, e.digest, *e.answer, _text(e.rollout))
             for i, e in enumerate(entries)
         )
-        self.connection.executemany("INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
-        self.connection.execute("UPDATE batches SET seconds = seconds + ? WHERE number = ?", (seconds, batch.number))
+        self.connection.executemany("INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        self.connection.execute(
+            "UPDATE batches SET seconds = seconds + ?, size = size + ? WHERE number = ?",
+            (seconds, len(entries), batch.number),
+        )
 
     def complete(self, batch: Known) -> None:
         """Marks a batch as complete."""
@@ -158,11 +162,11 @@ class Ledger:
         Raises:
             CooperError: its rollouts are not kept any more.
         """
-        query = "SELECT prompt, rollout, answer FROM samples WHERE batch = ? ORDER BY place"
+        query = "SELECT prompt, rollout, version FROM samples WHERE batch = ? ORDER BY place"
         rows = self.connection.execute(query, (batch.number,)).fetchall()
         numbers: dict[str, int] = {}
         rollouts, versions = [], []
-        for prompt, text, answer in rows:
+        for prompt, text, version in rows:
             if text is None:
                 raise CooperError(
                     f"{self.path}: the rollouts of batch {batch.id!r} are not kept any more, and no checkpoint after"
@@ -170,7 +174,7 @@ class Ledger:
                 )
             group = numbers.setdefault(prompt, len(numbers))
             rollouts.append(replace(_rollout(text), group=group))
-            versions.append(Answer.model_validate_json(answer).version)
+            versions.append(version)
         return Batch(0, tuple(rollouts), version=min(versions, default=0), seconds=batch.seconds)
 
     def learned(self, batch: Known, step: int, version: int, metrics: Mapping[str, Any]) -> None:
@@ -205,10 +209,13 @@ class Ledger:
         self.connection.close()
 
 
+_values = attrgetter(*FIELDS)
+
+
 def _text(rollout: Rollout) -> str:
-    return json.dumps(asdict(rollout))
+    return json.dumps(_values(rollout))
 
 
 def _rollout(text: str) -> Rollout:
-    record = json.loads(text)
+    record = dict(zip(FIELDS, json.loads(text), strict=True))
     return Rollout(**{**record, "verdict": Verdict(record["verdict"]), "reason": Reason(record["reason"])})

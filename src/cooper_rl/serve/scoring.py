@@ -25,7 +25,7 @@ class Draft:
     call: ScoreBody
     stream: str  # within which ids are unique; a batch, or a name under which the server gathers
     known: Mapping[str, Answer]
-    new: Sequence[SampleBody]
+    new: Mapping[str, tuple[bytes, SampleBody]]  # by their ids, with their fingerprints
 
     @property
     def recorded(self) -> bool:
@@ -78,19 +78,19 @@ class Scorer:
             raise RefusedError(400, f"batch {call.batch!r}: ids that begin so are the server's own")
         stream = f"batch:{call.batch}" if call.batch else f"{GATHERED}{call.gather}" if call.gather else alone
         before = {} if stream == alone else self.ledger.answered(stream, [sample.id for sample in call.samples])
-        new = []
+        new = {}
         for sample in call.samples:
-            digest, key = sample.digest(), (stream, sample.id)
-            recorded = before[sample.id][0] if sample.id in before else taken.get(key)
+            digest = sample.digest()
+            recorded = before[sample.id][0] if sample.id in before else taken.get((stream, sample.id))
             if recorded is None:
-                new.append(sample)
+                new[sample.id] = (digest, sample)
             elif recorded != digest:
                 raise RefusedError(
                     409, f"sample {sample.id!r}: another text was answered under this id; give it a new id"
                 )
         if call.batch:
             self._check_batch(call, len(new))
-        taken.update({(stream, sample.id): sample.digest() for sample in new})
+        taken.update({(stream, id): digest for id, (digest, _) in new.items()})
         return Draft(call, stream, {id: answer for id, (_, answer) in before.items()}, new)
 
     def _check_batch(self, call: ScoreBody, new: int) -> None:
@@ -104,7 +104,7 @@ class Scorer:
                 )
         elif batch.completed is not None and new:
             raise RefusedError(409, f"batch {call.batch!r}: it is complete; give further samples in a new batch")
-        elif self.ledger.size(batch.number) + new > limit:
+        elif batch.size + new > limit:
             raise RefusedError(413, f"batch {call.batch!r}: it would have more than {limit} samples")
 
     def _judged(self, drafts: Sequence[Draft]) -> tuple[dict[Key, Rollout], float]:
@@ -116,7 +116,7 @@ class Scorer:
         samples: list[Sample] = []
         prompts: dict[Key, int] = {}
         for draft in drafts:
-            for body in draft.new:
+            for _, body in draft.new.values():
                 group = prompts.setdefault((draft.stream, body.prompt), len(prompts))
                 texts = body.question, body.reference_answer, body.completion, body.problem_id, body.worked_solution
                 samples.append(Sample(*texts, group=group))
@@ -130,10 +130,9 @@ class Scorer:
     def _record(
         self, draft: Draft, rollouts: Mapping[Key, Rollout], fresh: Mapping[Key, Answer], seconds: float
     ) -> None:
-        keys = [(draft.stream, sample.id) for sample in draft.new]
         entries = [
-            Entry(sample.id, sample.prompt, sample.digest(), fresh[key], rollouts[key])
-            for sample, key in zip(draft.new, keys, strict=True)
+            Entry(id, sample.prompt, digest, fresh[draft.stream, id], rollouts[draft.stream, id])
+            for id, (digest, sample) in draft.new.items()
         ]
         if draft.call.gather:
             self._gather(draft, entries, seconds)
@@ -151,7 +150,7 @@ class Scorer:
             if batch is None:
                 number = self.ledger.count("stream = ?", draft.stream) + 1
                 batch = self.ledger.begin(f"{draft.stream}:{number}", draft.stream)
-            room = self.settings.gathered - self.ledger.size(batch.number)
+            room = self.settings.gathered - batch.size
             some, entries = entries[:room], entries[room:]
             self.ledger.add(batch, draft.stream, some, seconds * len(some))
             if len(some) == room:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -50,8 +50,9 @@ class SampleBody(Body):
 
     def digest(self) -> bytes:
         """A fingerprint of the texts, by which a sample that comes again is known."""
-        texts = (getattr(self, name) for name in TEXTS)
-        return hashlib.sha256("\0".join(f"{len(text)}:{text}" for text in texts).encode()).digest()[:16]
+        texts = [getattr(self, name) for name in TEXTS]
+        lengths = ",".join([str(len(text)) for text in texts])
+        return hashlib.blake2b("\0".join([lengths, *texts]).encode(), digest_size=16).digest()
 
 
 class ScoreBody(Body):
@@ -87,7 +88,7 @@ class LearnAnswer(BaseModel):
     metrics: dict[str, float | None]
 
 
-class Answer(BaseModel):
+class Answer(NamedTuple):
     """What is recorded of one sample."""
 
     version: int
@@ -100,7 +101,7 @@ class Answer(BaseModel):
     def of(cls, rollout: Rollout, version: int) -> Answer:
         """The answer about a rollout; a score that is not a number is None."""
         score = rollout.score if math.isfinite(rollout.score) else None
-        return cls(version=version, reward=rollout.reward, score=score, verdict=rollout.verdict, reason=rollout.reason)
+        return cls(version, rollout.reward, score, rollout.verdict.value, rollout.reason.value)
 
 
 def together(answers: Iterable[Answer], version: int) -> ScoreAnswer:
