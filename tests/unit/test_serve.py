@@ -201,7 +201,7 @@ def test_the_record_gives_back_what_was_written(tmp_path):
         ledger.add(batch, "s", [entry("a"), entry("bb"), entry("c")], 0.5)
         ledger.complete(batch)
     with pytest.raises(RuntimeError), ledger.writing():
-        ledger.add(batch, "s", [entry("d")], 0.5)
+        ledger.add(ledger.batch("one"), "s", [entry("d")], 0.5)
         raise RuntimeError
     ledger.close()
     ledger = Ledger(tmp_path)
