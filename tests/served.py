@@ -53,7 +53,7 @@ class Served:
         self.errors = []
         threading.Thread(target=lambda: self.errors.extend(self.process.stderr), daemon=True).start()
         self.url = line.split()[0]
-        self.client = httpx.Client(base_url=self.url, timeout=60, headers={"Connection": "close"})
+        self.client = httpx.Client(base_url=self.url, timeout=250, headers={"Connection": "close"})
 
     def score(self, samples, **call):
         return self.client.post("/score", json={"samples": samples, **call})

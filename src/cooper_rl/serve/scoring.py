@@ -90,6 +90,8 @@ class Scorer:
                 )
         if call.batch:
             self._check_batch(call, len(new))
+        elif call.gather and self.ledger.open_batch(stream) is None:
+            self._check_open()
         taken.update({(stream, id): digest for id, (digest, _) in new.items()})
         return Draft(call, stream, {id: answer for id, (_, answer) in before.items()}, new)
 
@@ -98,14 +100,17 @@ class Scorer:
         if batch is None:
             if not call.samples:
                 raise RefusedError(400, f"batch {call.batch!r}: it has no sample")
-            if self.ledger.count("completed IS NULL") >= self.settings.max_open_batches and not call.last:
-                raise RefusedError(
-                    429, f"{self.settings.max_open_batches} batches are not complete; complete one first"
-                )
+            if not call.last:
+                self._check_open()
         elif batch.completed is not None and new:
             raise RefusedError(409, f"batch {call.batch!r}: it is complete; give further samples in a new batch")
         elif batch.size + new > limit:
             raise RefusedError(413, f"batch {call.batch!r}: it would have more than {limit} samples")
+
+    def _check_open(self) -> None:
+        limit = self.settings.max_open_batches
+        if self.ledger.count("completed IS NULL") >= limit:
+            raise RefusedError(429, f"{limit} batches are not complete; complete one of them first")
 
     def _judged(self, drafts: Sequence[Draft]) -> tuple[dict[Key, Rollout], float]:
         """The rollouts of all new samples, judged and scored together, and the seconds that it took.
