@@ -76,6 +76,7 @@ def trl_run(folder, reward, steps=2):
     return seen, trainer.model.state_dict()
 
 
+@pytest.mark.slow
 def test_trl_learns_through_the_server_as_in_one_process(tmp_path):
     from cooper_rl.records import Sample
 

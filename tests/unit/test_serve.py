@@ -14,12 +14,11 @@ from cooper_rl.records import Batch, Reason, Rollout, Verdict, Verification
 from cooper_rl.serve.app import make_app
 from cooper_rl.serve.desk import Desk
 from cooper_rl.serve.errors import RefusedError
-from cooper_rl.serve.gate import Gate, is_local
+from cooper_rl.serve.gate import Gate
 from cooper_rl.serve.ledger import Entry, Ledger
-from cooper_rl.serve.run import check_server_settings
 from cooper_rl.serve.scoring import Scorer
 from cooper_rl.serve.wire import Answer, LearnAnswer, ScoreBody, together
-from cooper_rl.settings.serve import ServerSettings, ServeSettings
+from cooper_rl.settings.serve import ServerSettings, ServeSettings, check_server_settings, is_local
 
 ANSWER = Answer(3, 1.0, 0.5, "CORRECT", "match")
 

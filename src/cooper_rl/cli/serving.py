@@ -22,12 +22,13 @@ def serve(
     from cooper_rl.method.build import check_parts
     from cooper_rl.settings.checks import check_train_settings
     from cooper_rl.settings.recipe import load_recipe
-    from cooper_rl.settings.serve import ServeSettings
+    from cooper_rl.settings.serve import ServeSettings, check_server_settings
 
     recipe = load_recipe(config, context.args, command="serve")
     settings = ServeSettings.from_recipe(recipe)
     check_parts(settings, settings.reward_model_type)
     check_train_settings(settings, resume=resume)
+    check_server_settings(settings)
     for module in ("fastapi", "uvicorn"):
         optional(module, extra="serve", needed_by="cooper serve")
     from cooper_rl.serve.run import run_server

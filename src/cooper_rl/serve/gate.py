@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import ipaddress
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -17,16 +16,6 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 BODIES = 8  # as many of the largest bodies may be in memory at a time
-
-
-def is_local(host: str) -> bool:
-    """Whether an address is this machine's own, which no other machine can reach."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class Gate:

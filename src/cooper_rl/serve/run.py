@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,7 +10,6 @@ import torch
 import uvicorn
 
 from cooper_rl.engines.parts import load_assistant, load_heldout_triples, load_labelled, load_reward_model
-from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.generation.in_process import TransformersGenerator
 from cooper_rl.method.build import make_cooper
@@ -19,11 +17,11 @@ from cooper_rl.method.loop import Cooper
 from cooper_rl.method.negatives.assistant import Assistant
 from cooper_rl.serve.app import make_app
 from cooper_rl.serve.desk import Desk
-from cooper_rl.serve.gate import Gate, is_local
+from cooper_rl.serve.gate import Gate
 from cooper_rl.serve.learner import Learner
 from cooper_rl.serve.protocol import impatient
 from cooper_rl.settings.files import resolve_model
-from cooper_rl.settings.serve import ServeSettings
+from cooper_rl.settings.serve import ServeSettings, check_server_settings
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.updater import RewardModelUpdater
@@ -50,29 +48,6 @@ def run_server(
         learner.start(recipe, resume=resume)
         desk = Desk(learner, settings.max_waiting)
         serve(desk, settings, token, ready)
-
-
-def check_server_settings(settings: ServeSettings) -> str:
-    """Refuses what a server cannot have, and gives its token.
-
-    Raises:
-        BadInputError: with the setting and the way out.
-    """
-    token = os.environ.get(settings.token_env, "") if settings.token_env else ""
-    if not is_local(settings.host) and not token:
-        raise BadInputError(
-            f"host {settings.host}: other machines can reach it; set a token in the environment variable"
-            f" {settings.token_env or 'that token_env names'}, or serve on 127.0.0.1"
-        )
-    if settings.reward_model_sharded:
-        raise BadInputError("reward_model_sharded: the server is one process; set it to false")
-    schedule = settings.reward_model_lr_scheduler_type
-    if settings.cotrain and settings.max_steps < 1 and not schedule.startswith("constant"):
-        raise BadInputError(
-            f"max_steps = {settings.max_steps}: the schedule {schedule} needs the number of batches that will be"
-            " learned; set max_steps, or reward_model_lr_scheduler_type to constant_with_warmup"
-        )
-    return token
 
 
 def make_core(settings: ServeSettings, verifier: RuleVerifier) -> Cooper:

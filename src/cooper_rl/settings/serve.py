@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ipaddress
+import os
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from cooper_rl.errors import BadInputError
 from cooper_rl.settings.fields import setting
 from cooper_rl.settings.train import TrainSettings
 from cooper_rl.settings.typecheck import check_fields
@@ -62,3 +65,36 @@ class ServeSettings(TrainSettings, ServerSettings):
         """How many samples a batch has that the server gathers."""
         batch = self.generation_batch_size or self.per_device_train_batch_size * self.generation_batches
         return self.gather_samples or batch
+
+
+def check_server_settings(settings: ServeSettings) -> str:
+    """Refuses what a server cannot have, and gives its token.
+
+    Raises:
+        BadInputError: with the setting and the way out.
+    """
+    token = os.environ.get(settings.token_env, "") if settings.token_env else ""
+    if not is_local(settings.host) and not token:
+        raise BadInputError(
+            f"host {settings.host}: other machines can reach it; set a token in the environment variable"
+            f" {settings.token_env or 'that token_env names'}, or serve on 127.0.0.1"
+        )
+    if settings.reward_model_sharded:
+        raise BadInputError("reward_model_sharded: the server is one process; set it to false")
+    schedule = settings.reward_model_lr_scheduler_type
+    if settings.cotrain and settings.max_steps < 1 and not schedule.startswith("constant"):
+        raise BadInputError(
+            f"max_steps = {settings.max_steps}: the schedule {schedule} needs the number of batches that will be"
+            " learned; set max_steps, or reward_model_lr_scheduler_type to constant_with_warmup"
+        )
+    return token
+
+
+def is_local(host: str) -> bool:
+    """Whether an address is this machine's own, which no other machine can reach."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
