@@ -39,3 +39,14 @@ def background():
 @pytest.fixture
 def serve(background):
     return lambda behave: background(Server(behave))
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """A `cooper serve` with narrow limits, which all tests of a session may ask."""
+    from served import Served
+
+    limits = {"max_batch_samples": 40, "max_characters": 5000, "max_body_megabytes": 1, "body_seconds": 1.5}
+    made = Served(tmp_path_factory.mktemp("served"), **limits)
+    yield made
+    made.stop()

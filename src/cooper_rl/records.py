@@ -125,6 +125,9 @@ class Sample:
     completion: str
     problem_id: str = ""
     worked_solution: str = ""  # the problem's worked solution, if its data set has one
+    group: int = (
+        -1
+    )  # number of its prompt in the batch, from 0; -1: its place tells, as a prompt's samples are together
 
     @classmethod
     def of(cls, problem: Problem, completion: str) -> Sample:
@@ -155,7 +158,7 @@ class Rollout:
 
     @classmethod
     def of(cls, sample: Sample, verification: Verification, score: float, reward: float) -> Rollout:
-        """A sample with its verdict, score and reward. Its group gets its number later, with the whole batch."""
+        """A sample with its verdict, score and reward. A group of -1 gets its number later, with the whole batch."""
         return cls(
             question=sample.question,
             reference_answer=sample.reference_answer,
@@ -164,7 +167,7 @@ class Rollout:
             verdict=verification.verdict,
             reason=verification.reason,
             reward=reward,
-            group=0,
+            group=sample.group,
             problem_id=sample.problem_id,
             worked_solution=sample.worked_solution,
             several_answers=verification.several_answers,
@@ -188,7 +191,7 @@ class Batch:
 
     step: int  # the training step that it belongs to, from 1
     rollouts: tuple[Rollout, ...]  # the rollouts of all ranks; groups are numbered from 0
-    rewards: tuple[float, ...]  # the rewards of this rank's samples, in their order
+    rewards: tuple[float, ...] = ()  # the rewards of this rank's samples, in their order
     version: int = 0  # updates that the reward model had when it scored
     seconds: float = 0.0  # time that judging and scoring took
 

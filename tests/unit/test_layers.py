@@ -32,9 +32,10 @@ ALLOWED = {
     | {"confusion", "domains", "verifiers", "generation", "synthesis", "labelling", "verifyrm"},
     "engines": BASE | {"devices", "domains", "verifiers", "generation", "method", "verifyrm", "evaluation"},
     "doctor": BASE | {"domains", "generation", "engines"},
+    "serve": BASE | {"verifiers", "generation", "method", "verifyrm", "evaluation", "engines"},
     "cli": BASE
     | {"domains", "verifiers", "labelling", "method", "verifyrm", "evaluation", "engines", "report", "doctor"}
-    | {"console", "ranks"},
+    | {"serve", "console", "ranks"},
     "__init__": {"records", "verifiers", "verifyrm", "engines"},
 }
 SAMPLING = {f"generation.{name}" for name in ("decode", "cache", "draw")}

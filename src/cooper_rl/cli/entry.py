@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from cooper_rl.cli import evaluating, judging, labelling, training, watching
+from cooper_rl.cli import evaluating, judging, labelling, serving, training, watching
 from cooper_rl.cli.options import WITH_OVERRIDES, RecipeCommand
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.ranks import RankExit
@@ -37,6 +37,7 @@ app.command("eval-rm")(evaluating.eval_rm)
 app.command("eval", cls=RecipeCommand, context_settings=WITH_OVERRIDES)(evaluating.evaluate)
 app.command("report")(watching.report)
 app.command("monitor")(watching.monitor)
+app.command("serve", cls=RecipeCommand, context_settings=WITH_OVERRIDES)(serving.serve)
 app.command("doctor", context_settings=WITH_OVERRIDES)(training.doctor)
 
 

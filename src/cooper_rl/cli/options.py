@@ -30,7 +30,7 @@ class RecipeCommand(TyperCommand):
         for heading, keys in described_keys(str(self.name)):
             with formatter.section(heading):
                 formatter.write_dl(keys)
-        if self.name == "train":
+        if self.name in ("train", "serve"):
             formatter.write("\nand every field of TRL's GRPOConfig.\n")
 
 

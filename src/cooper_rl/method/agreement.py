@@ -24,9 +24,10 @@ def settled(ranks: Iterable[Sequence[Rollout]], size: int, reward: Reward) -> li
     its group that state the same answer, and the reward that goes with it. Where these do not agree it stays open.
 
     Args:
-        size: rollouts of a group; those of one prompt follow one another.
+        size: rollouts of a group; those of one prompt follow one another, where their group has no number yet.
     """
-    rollouts = [replace(rollout, group=i // size) for i, rollout in enumerate(r for rank in ranks for r in rank)]
+    found = enumerate(rollout for rank in ranks for rollout in rank)
+    rollouts = [replace(rollout, group=i // size) if rollout.group < 0 else rollout for i, rollout in found]
     verdicts: dict[tuple[int, str | None], set[Verdict]] = {}
     for rollout in rollouts:
         if rollout.verdict is Verdict.CORRECT or rollout.verification.doubtful:

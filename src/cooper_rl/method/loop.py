@@ -5,30 +5,29 @@ An engine samples completions and takes the policy's step between `score` and `l
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cooper_rl.jsonl import write_atomically
 from cooper_rl.method.agreement import settled
 from cooper_rl.method.doubt import Doubt
 from cooper_rl.method.journal import Journal
+from cooper_rl.method.judging import judged
 from cooper_rl.method.labelled import Labelled
-from cooper_rl.method.monitor import Monitor
+from cooper_rl.method.monitor import Monitor, load_states, save_states
 from cooper_rl.method.pairs import PairResult, Pairs
 from cooper_rl.method.reward import make_reward
 from cooper_rl.method.reward_model import RewardModel
 from cooper_rl.method.skips import Skips
 from cooper_rl.method.world import World
-from cooper_rl.records import Batch, Report, Rollout, Sample
+from cooper_rl.records import Batch, Report, Sample
 from cooper_rl.verifiers import RuleVerifier
 
 if TYPE_CHECKING:
     from cooper_rl.settings.method import MethodSettings
 
-STATE = "monitors.json"  # the file in a checkpoint that holds the monitors' state
 REWARD_MODEL = "reward_model"  # the folder in a checkpoint that holds the reward model
 
 
@@ -71,18 +70,20 @@ class Cooper:
         Args:
             samples: this rank's; over all ranks, the G samples of a prompt follow one another.
         """
-        started = time.perf_counter()
-        verified = self.verifier.explain_many([s.reference_answer for s in samples], [s.completion for s in samples])
-        scores = self.reward_model.score(samples) if self.reward_model else [float("nan")] * len(samples)
-        own = [Rollout.of(s, v, z, self.reward.of(v, z)) for s, v, z in zip(samples, verified, scores, strict=True)]
-        own = self.doubt.with_start_scores(own)
-        seconds = time.perf_counter() - started
-        ranks = self.world.gather([own])
+        return self.batch(self.judge(samples), step)
+
+    def judge(self, samples: Sequence[Sample]) -> Batch:
+        """This rank's samples with verdict, score and reward: a batch, or a part of one, that has no step yet."""
+        return judged(samples, self.verifier, self.reward_model, self.reward)
+
+    def batch(self, judged: Batch, step: int) -> Batch:
+        """The batch of a step, with the rollouts of all ranks, from what each rank has judged."""
+        ranks = self.world.gather([self.doubt.with_start_scores(judged.rollouts)])
         rollouts = settled(ranks, self.settings.num_generations, self.reward)
         rollouts = self.doubt.weigh(rollouts, step) if self.settings.cotrain else rollouts
         first = sum(map(len, ranks[: self.world.rank]))
-        rewards = tuple(rollout.reward for rollout in rollouts[first : first + len(own)])
-        batch = Batch(step, tuple(rollouts), rewards, self.reward_model.version if self.reward_model else 0, seconds)
+        rewards = tuple(rollout.reward for rollout in rollouts[first : first + len(judged.rollouts)])
+        batch = replace(judged, step=step, rollouts=tuple(rollouts), rewards=rewards)
         if self.settings.cotrain:
             self.pairs.prepare(batch)
         return batch
@@ -132,18 +133,12 @@ class Cooper:
             self.reward_model.save(folder / REWARD_MODEL)
         if self.world.rank == 0:
             self.labelled.save(folder / REWARD_MODEL)
-            states = {monitor.name: monitor.state() for monitor in self.monitors}
-            write_atomically(folder / STATE, json.dumps(states) + "\n")
+            save_states(self.monitors, folder)
 
     def load(self, folder: Path) -> None:
         """Restores what `save` wrote. A monitor that has no state in the checkpoint begins anew."""
         if self.settings.cotrain and self.reward_model:
             self.reward_model.load(folder / REWARD_MODEL)
             self.labelled.load(folder / REWARD_MODEL)
-        states = json.loads((folder / STATE).read_text()) if (folder / STATE).is_file() else {}
-        for monitor in self.monitors:
-            if states.get(monitor.name):
-                monitor.load_state(states[monitor.name])
-            else:
-                monitor.begin()
+        load_states(self.monitors, folder)
         self._choose_reward()

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from cooper_rl.jsonl import write_atomically
 from cooper_rl.records import Report
+
+STATE = "monitors.json"  # the file in a checkpoint that holds the monitors' state
 
 
 class Monitor(ABC):
@@ -39,3 +45,19 @@ class Monitor(ABC):
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Restores what `state` gave. Called instead of `begin`, after the reward model has been loaded."""
+
+
+def save_states(monitors: Sequence[Monitor], folder: Path) -> None:
+    """Writes the monitors' state into a checkpoint."""
+    states = {monitor.name: monitor.state() for monitor in monitors}
+    write_atomically(folder / STATE, json.dumps(states) + "\n")
+
+
+def load_states(monitors: Sequence[Monitor], folder: Path) -> None:
+    """Restores what `save_states` wrote. A monitor that has no state in the checkpoint begins anew."""
+    states = json.loads((folder / STATE).read_text()) if (folder / STATE).is_file() else {}
+    for monitor in monitors:
+        if states.get(monitor.name):
+            monitor.load_state(states[monitor.name])
+        else:
+            monitor.begin()

@@ -63,7 +63,7 @@ def checked_keys(keys: Mapping[str, Any], command: str, source: str) -> dict[str
         kind, metadata = known[key]
         found[key] = checked(key, value, kind, source)
         check_range(key, found[key], metadata, source)
-    if command == "train":
+    if command in ("train", "serve"):
         resolve_arm(found.get("arm"), found.get("reward"), found.get("cotrain"), source)
     return found
 

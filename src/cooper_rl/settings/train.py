@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Self
 
 from cooper_rl.settings.data import AnchorSettings, DataSettings, HeldOutSettings, ModelSettings
 from cooper_rl.settings.fields import groups_of
@@ -42,7 +42,7 @@ class TrainSettings(TrainRecipe, TrainerSettings):
         self.check_policy()
 
     @classmethod
-    def from_recipe(cls, recipe: Mapping[str, Any]) -> TrainSettings:
+    def from_recipe(cls, recipe: Mapping[str, Any]) -> Self:
         """The settings of a recipe. Keys that are not Cooper's go into `trainer_kwargs`."""
         own = {item.name for _, group in groups_of(cls) for item in group}
         others = {key: value for key, value in recipe.items() if key not in own}

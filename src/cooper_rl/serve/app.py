@@ -1,0 +1,128 @@
+"""The server's paths. Each hands its call to the desk and waits for the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, PlainTextResponse
+from starlette.exceptions import HTTPException
+
+from cooper_rl.serve import prometheus, shapes
+from cooper_rl.serve.desk import Desk
+from cooper_rl.serve.errors import RefusedError
+from cooper_rl.serve.wire import LearnAnswer, LearnBody, ScoreAnswer, ScoreBody, check_call
+from cooper_rl.settings.serve import ServerSettings
+
+logger = logging.getLogger(__name__)
+
+
+def make_app(desk: Desk, settings: ServerSettings, answers: Mapping[int, int] | None = None) -> FastAPI:
+    """The application, without its gate.
+
+    Args:
+        answers: how many requests got each status; the gate counts them.
+    """
+    app = FastAPI(title="cooper serve", docs_url=None, redoc_url=None)
+    counted = Counter[int]() if answers is None else answers
+    asked = Asked(desk, settings)
+
+    @app.post("/score")
+    async def score(call: ScoreBody) -> ScoreAnswer:
+        return await asked.score(call)
+
+    @app.post("/learn")
+    async def learn(call: LearnBody) -> LearnAnswer:
+        return LearnAnswer.model_validate(await asked.answer(desk.learn(call.batch)))
+
+    @app.post("/save")
+    async def save() -> LearnAnswer:
+        return LearnAnswer.model_validate(await asked.answer(desk.save()))
+
+    @app.post("/openrlhf")
+    async def openrlhf(call: shapes.OpenRLHFBody) -> shapes.OpenRLHFAnswer:
+        return shapes.to_openrlhf(await asked.score(shapes.of_openrlhf(call)))
+
+    @app.post("/slime")
+    async def slime(call: shapes.SlimeBody) -> float:
+        return (await asked.score(shapes.of_slime(call))).rewards[0]
+
+    @app.get("/health")
+    async def health() -> dict[str, str | int]:
+        told: dict[str, str | int] = {"error": desk.stopped} if desk.stopped else {}
+        learner = desk.learner
+        return {"status": "stopped" if told else "ok", "version": learner.version, "step": learner.step, **told}
+
+    @app.get("/metrics")
+    async def metrics() -> PlainTextResponse:
+        page = "\n".join(prometheus.lines(desk, counted)) + "\n"
+        return PlainTextResponse(page, media_type=prometheus.TYPE)
+
+    add_error_handlers(app)
+    return app
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Waits for the desk's answers."""
+
+    desk: Desk
+    settings: ServerSettings
+
+    async def score(self, call: ScoreBody) -> ScoreAnswer:
+        """The answer to a call, which is checked first."""
+        check_call(call, self.settings)
+        found: ScoreAnswer = await self.answer(self.desk.score(call))
+        return found
+
+    async def answer(self, future: Future[Any]) -> Any:
+        """What the desk answers.
+
+        Raises:
+            RefusedError: it took longer than `wait_seconds`, or the desk refuses.
+        """
+        seconds = self.settings.wait_seconds
+        try:
+            async with asyncio.timeout(seconds or None):
+                return await asyncio.shield(asyncio.wrap_future(future))
+        except TimeoutError:
+            told = f"not done after {seconds:g} seconds; nothing is lost: send the same call again"
+            raise RefusedError(503, told) from None
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Makes every error an object with one line."""
+
+    def told(status: int, message: str) -> JSONResponse:
+        headers = {"Retry-After": "1"} if status in (429, 503) else None
+        return JSONResponse({"error": message}, status, headers)
+
+    @app.exception_handler(RefusedError)
+    async def on_refused(_: Request, error: RefusedError) -> JSONResponse:
+        return told(error.status, str(error))
+
+    @app.exception_handler(RequestValidationError)
+    async def on_invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        if first["type"] == "json_invalid":
+            return told(400, f"the body is not JSON: {first['ctx']['error']} (character {first['loc'][-1]})")
+        place = ".".join(str(part) for part in first["loc"] if part != "body")
+        return told(400, f"{place[:200] or 'body'}: {first['msg']}")
+
+    @app.exception_handler(HTTPException)
+    async def on_http(_: Request, error: HTTPException) -> JSONResponse:
+        if error.status_code in (404, 405):
+            return told(404, "there is no such path; the paths are in docs/cooper-in-your-trainer.md")
+        return told(400 if error.status_code < 500 else 503, str(error.detail))
+
+    @app.exception_handler(Exception)
+    async def on_any(_: Request, error: Exception) -> JSONResponse:
+        logger.error("a request failed", exc_info=error)
+        return told(503, f"{type(error).__name__}: the request failed; the server's log says more")

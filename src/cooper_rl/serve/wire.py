@@ -1,0 +1,157 @@
+"""What clients send and get: the bodies of requests and answers."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from cooper_rl.records import Rollout
+from cooper_rl.serve.errors import RefusedError
+from cooper_rl.settings.serve import ServerSettings
+
+TEXTS = ("question", "reference_answer", "completion", "problem_id", "worked_solution", "group")
+
+
+def _writable(text: str) -> str:
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("holds half of a surrogate pair, which is no character")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_writable)]
+Name = Annotated[Text, Field(max_length=200)]
+
+
+class Body(BaseModel):
+    """A JSON object without unknown keys."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class SampleBody(Body):
+    """One completion. Those of the same `group` are of one prompt; without it, those of the same problem are."""
+
+    id: Name = Field(min_length=1, description="names the sample within its batch")
+    question: Text
+    reference_answer: Text
+    completion: Text
+    group: Text = ""
+    problem_id: Text = ""
+    worked_solution: Text = ""
+
+    @property
+    def prompt(self) -> str:
+        """What samples of the same prompt have in common."""
+        return self.group or f"{self.question}\0{self.reference_answer}"
+
+    def digest(self) -> bytes:
+        """A fingerprint of the texts, by which a sample that comes again is known."""
+        texts = [getattr(self, name) for name in TEXTS]
+        lengths = ",".join([str(len(text)) for text in texts])
+        return hashlib.blake2b("\0".join([lengths, *texts]).encode(), digest_size=16).digest()
+
+
+class ScoreBody(Body):
+    """Samples to be scored. With `batch` or `gather` they are learned from; without either they are only scored."""
+
+    samples: list[SampleBody]
+    batch: Name = Field(default="", description="the batch that the samples belong to")
+    last: bool = Field(default=False, description="whether these samples complete the batch")
+    gather: Name = Field(default="", description="the server cuts what comes under this name into batches")
+
+
+class LearnBody(Body):
+    """The complete batch to learn from."""
+
+    batch: Name = Field(min_length=1)
+
+
+class ScoreAnswer(BaseModel):
+    """One entry for each sample, in their order; `version` is of the oldest score among them."""
+
+    version: int
+    rewards: list[float]
+    scores: list[float | None]
+    verdicts: list[str]
+    reasons: list[str]
+
+
+class LearnAnswer(BaseModel):
+    """The reward model's version after the batch, and the step's metrics."""
+
+    version: int
+    step: int
+    metrics: dict[str, float | None]
+
+
+class Answer(NamedTuple):
+    """What is recorded of one sample."""
+
+    version: int
+    reward: float
+    score: float | None
+    verdict: str
+    reason: str
+
+    @classmethod
+    def of(cls, rollout: Rollout, version: int) -> Answer:
+        """The answer about a rollout; a score that is not a number is None."""
+        score = rollout.score if math.isfinite(rollout.score) else None
+        return cls(version, rollout.reward, score, rollout.verdict.value, rollout.reason.value)
+
+
+def together(answers: Iterable[Answer], version: int) -> ScoreAnswer:
+    """The answers about a call's samples.
+
+    Args:
+        version: the answer's version where there is no sample.
+    """
+    found = list(answers)
+    return ScoreAnswer(
+        version=min((each.version for each in found), default=version),
+        rewards=[each.reward for each in found],
+        scores=[each.score for each in found],
+        verdicts=[each.verdict for each in found],
+        reasons=[each.reason for each in found],
+    )
+
+
+def check_call(call: ScoreBody, limits: ServerSettings) -> None:
+    """Refuses a call that is too large, or that contradicts itself.
+
+    Raises:
+        RefusedError: 400 or 413, with the sample and the way out.
+    """
+    if call.batch and call.gather:
+        raise RefusedError(400, "give batch or gather, not both")
+    if call.last and not call.batch:
+        raise RefusedError(400, "last: there is no batch to complete; name it in batch")
+    if not call.samples and not call.last:
+        raise RefusedError(400, "samples: empty; give at least one")
+    if len(call.samples) > limits.max_batch_samples:
+        raise RefusedError(413, f"{len(call.samples)} samples: a batch has at most {limits.max_batch_samples}")
+    seen: set[str] = set()
+    for sample in call.samples:
+        if sample.id in seen:
+            raise RefusedError(400, f"sample {sample.id!r}: two samples have this id")
+        seen.add(sample.id)
+        for name in TEXTS:
+            if len(getattr(sample, name)) > limits.max_characters:
+                raise RefusedError(
+                    413, f"sample {sample.id!r}: {name} has more than {limits.max_characters} characters"
+                )
+        if not sample.reference_answer.strip():
+            raise RefusedError(400, f"sample {sample.id!r}: reference_answer is empty")
+
+
+def finite_only(metrics: dict[str, Any]) -> dict[str, float | None]:
+    """The metrics that are numbers, with None for those that are not finite."""
+    return {
+        name: float(value) if math.isfinite(value) else None
+        for name, value in metrics.items()
+        if isinstance(value, int | float)
+    }

@@ -1,0 +1,100 @@
+"""The settings of `cooper serve`: a training recipe's, and those of the server."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from cooper_rl.errors import BadInputError
+from cooper_rl.settings.fields import setting
+from cooper_rl.settings.train import TrainSettings
+from cooper_rl.settings.typecheck import check_fields
+
+
+@dataclass(kw_only=True)
+class ServerSettings:
+    """Where the server listens, when it learns, and what it refuses."""
+
+    HEADING: ClassVar[str] = "Server"
+
+    host: str = setting(
+        "127.0.0.1", "The server listens on this address; any but this machine's own needs the token of token_env."
+    )
+    port: int = setting(8700, "The server listens on this port; 0 takes any free one.", least=0, most=65535)
+    token_env: str = setting(
+        "COOPER_SERVE_TOKEN",
+        "If this environment variable is set, every request but /health must carry its value as a bearer token.",
+    )
+    learn: Literal["complete", "asked"] = setting(
+        "complete",
+        "A batch is learned from as soon as it is complete, before any later call is scored, or when POST /learn asks.",
+    )
+    gather_samples: int = setting(
+        0,
+        "A batch that the server gathers from single calls is complete with this many samples; 0 takes the recipe's"
+        " generation batch.",
+        least=0,
+    )
+    max_batch_samples: int = setting(4096, "A batch has at most this many samples.", least=1)
+    max_open_batches: int = setting(256, "At most this many batches are begun and not complete.", least=1)
+    max_characters: int = setting(200_000, "A text of a sample has at most this many characters.", least=1)
+    max_body_megabytes: int = setting(32, "The body of a request has at most this many megabytes.", least=1)
+    max_waiting: int = setting(512, "At most this many calls wait to be answered; others get the status 429.", least=1)
+    body_seconds: float = setting(20.0, "A request's header and body must arrive within this many seconds.", least=0)
+    wait_seconds: float = setting(
+        600.0, "A call that was not answered after this many seconds gets the status 503; its work goes on.", least=0
+    )
+
+
+@dataclass(kw_only=True)
+class ServeSettings(TrainSettings, ServerSettings):
+    """A training recipe with the server's settings.
+
+    Raises:
+        BadInputError: a value of the wrong type or out of its range, or an arm that contradicts the reward.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_fields(self, ServerSettings)
+
+    @property
+    def gathered(self) -> int:
+        """How many samples a batch has that the server gathers."""
+        batch = self.generation_batch_size or self.per_device_train_batch_size * self.generation_batches
+        return self.gather_samples or batch
+
+
+def check_server_settings(settings: ServeSettings) -> str:
+    """Refuses what a server cannot have, and gives its token.
+
+    Raises:
+        BadInputError: with the setting and the way out.
+    """
+    token = os.environ.get(settings.token_env, "") if settings.token_env else ""
+    if not is_local(settings.host) and not token:
+        raise BadInputError(
+            f"host {settings.host}: other machines can reach it; set a token in the environment variable"
+            f" {settings.token_env or 'that token_env names'}, or serve on 127.0.0.1"
+        )
+    if settings.reward_model_sharded:
+        raise BadInputError("reward_model_sharded: the server is one process; set it to false")
+    schedule = settings.reward_model_lr_scheduler_type
+    if settings.cotrain and settings.max_steps < 1 and not schedule.startswith("constant"):
+        raise BadInputError(
+            f"max_steps = {settings.max_steps}: the schedule {schedule} needs the number of batches that will be"
+            " learned; set max_steps, or reward_model_lr_scheduler_type to constant_with_warmup"
+        )
+    return token
+
+
+def is_local(host: str) -> bool:
+    """Whether an address is this machine's own, which no other machine can reach."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
