@@ -22,7 +22,7 @@ BLANK = (Verdict.INCORRECT, Reason.NO_ANSWER)
 GROUPS = count()
 
 
-def rollout(judged, score, answer=None, group=0, several=False):
+def rollout(judged, score, answer=None, group=-1, several=False):
     text = f"{judged[1]} {score} {answer}"
     return Rollout("q", "4", text, score, *judged, 0.0, group, several_answers=several, answer=answer)
 
