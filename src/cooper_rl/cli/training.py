@@ -10,8 +10,14 @@ import typer
 from cooper_rl.cli.options import Config, Json
 from cooper_rl.errors import BadInputError
 
-ENGINES = {"trl": "cooper_rl.engines.trl.run", "plain": "cooper_rl.engines.plain"}  # each has a `run_training`
-Engine = Annotated[str, typer.Option(help="What trains the policy: trl, or plain (a short loop in torch only).")]
+ENGINES = {  # each has a `run_training`
+    "trl": "cooper_rl.engines.trl.run",
+    "plain": "cooper_rl.engines.plain",
+    "verl": "cooper_rl.engines.verl.run",
+}
+Engine = Annotated[
+    str, typer.Option(help="What trains the policy: trl, plain (a short loop in torch only) or verl (many devices).")
+]
 
 
 def train(
@@ -99,12 +105,10 @@ def check_engine(name: str) -> None:
     """Refuses an engine that does not exist.
 
     Raises:
-        BadInputError: the engine is unknown, or not implemented yet.
+        BadInputError: the engine is unknown.
     """
-    if name == "verl":
-        raise BadInputError("--engine verl: not implemented yet; choose trl or plain")
     if name not in ENGINES:
-        raise BadInputError(f"--engine {name}: no such engine; choose trl or plain")
+        raise BadInputError(f"--engine {name}: no such engine; choose trl, plain or verl")
 
 
 def check_before_training(recipe: dict[str, Any], *, resume: bool = False) -> None:

@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from cooper_rl.domains import load_problems, truth_of
-from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.generation import Generator, OpenAIServer
@@ -23,9 +22,12 @@ from cooper_rl.method.reward_model import GROUP, KNOWN, RewardModel
 from cooper_rl.parts import find
 from cooper_rl.records import LabelledCompletion, Problem
 from cooper_rl.settings.files import EMBEDDED, resolve_model
-from cooper_rl.settings.train import TrainRecipe, TrainSettings
+from cooper_rl.settings.train import TrainerSettings, TrainRecipe, TrainSettings
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.triples import read_triples
+
+if TYPE_CHECKING:
+    from cooper_rl.engines.trl.config import CooperConfig
 
 PACKAGES = ("torch", "transformers", "trl", "accelerate", "datasets", "math-verify", "reasoning-gym", "cooper-rl")
 
@@ -49,6 +51,8 @@ def settings_of(recipe: Mapping[str, Any]) -> tuple[TrainRecipe, CooperConfig]:
     Raises:
         BadInputError: a setting is unknown or has a value that is not allowed.
     """
+    from cooper_rl.engines.trl.config import CooperConfig  # here, since it imports TRL, which not every engine uses
+
     settings = TrainSettings.from_recipe(recipe)
     try:
         return settings, CooperConfig(**settings.trainer_settings())
@@ -58,23 +62,31 @@ def settings_of(recipe: Mapping[str, Any]) -> tuple[TrainRecipe, CooperConfig]:
         raise BadInputError(f"settings: {' '.join(str(error).split())}") from error
 
 
-def load_parts(named: TrainRecipe, config: CooperConfig) -> Parts:
+def load_parts(named: TrainRecipe, config: TrainerSettings) -> Parts:
     """Loads the parts that a run needs, and no others."""
     problems = load_problems(
         named.dataset_name, split=named.dataset_split, size=named.dataset_size, seed=named.dataset_seed
     )
     reward_model = load_reward_model(named, config) if config.needs_reward_model else None
-    rehearsal, anchors = [], []
-    if named.rehearsal_triples and config.cotrain:
-        rehearsal = read_triples(resolve_triples(named.rehearsal_triples, "train"))
-    if named.anchor_triples and config.cotrain:
-        anchors = read_triples(resolve_triples(named.anchor_triples, "anchors"))[: named.anchor_triples_size]
+    rehearsal, anchors = load_labelled(named, config)
     policy = resolve_model(named.model_name_or_path, "policy")
     assistant, heldout = load_assistant(named, config), load_heldout(named, config)
     return Parts(policy, problems, reward_model, rehearsal, anchors, assistant, heldout)
 
 
-def load_reward_model(named: TrainRecipe, config: CooperConfig) -> VerifyRM | RewardModel:
+def load_labelled(
+    named: TrainRecipe, config: TrainerSettings
+) -> tuple[list[LabelledCompletion], list[LabelledCompletion]]:
+    """The triples that stage 2 rehearses, and those that the guard measures on; empty where nothing is co-trained."""
+    rehearsal, anchors = [], []
+    if named.rehearsal_triples and config.cotrain:
+        rehearsal = read_triples(resolve_triples(named.rehearsal_triples, "train"))
+    if named.anchor_triples and config.cotrain:
+        anchors = read_triples(resolve_triples(named.anchor_triples, "anchors"))[: named.anchor_triples_size]
+    return rehearsal, anchors
+
+
+def load_reward_model(named: TrainRecipe, config: TrainerSettings) -> VerifyRM | RewardModel:
     """The reward model of the type that the recipe names, with adapters if the recipe sets their rank."""
     assert named.reward_model_name_or_path
     path = resolve_model(named.reward_model_name_or_path, "reward_model")
@@ -87,7 +99,7 @@ def load_reward_model(named: TrainRecipe, config: CooperConfig) -> VerifyRM | Re
     return reward_model
 
 
-def load_assistant(named: TrainRecipe, config: CooperConfig) -> Generator | None:
+def load_assistant(named: TrainRecipe, config: TrainerSettings) -> Generator | None:
     """The assistant: a server, or a model in this process. None where the policy's base model rewrites, or nobody."""
     if not config.asks_assistant:
         return None
@@ -104,7 +116,7 @@ def load_assistant(named: TrainRecipe, config: CooperConfig) -> Generator | None
     return None
 
 
-def load_heldout(named: TrainRecipe, config: CooperConfig) -> HeldOut | None:
+def load_heldout(named: TrainRecipe, config: TrainerSettings) -> HeldOut | None:
     """The problems and triples that the recipe names for measuring; None where it names none."""
     if not named.heldout_dataset_name and not named.heldout_triples:
         return None
@@ -132,7 +144,7 @@ def resolve_triples(name: str, part: str) -> str:
     return str(EMBEDDED[name]["reward_model"] / f"{part}.jsonl.gz") if name in EMBEDDED else name
 
 
-def resolved(recipe: Mapping[str, Any], config: CooperConfig) -> dict[str, Any]:
+def resolved(recipe: Mapping[str, Any], config: TrainerSettings) -> dict[str, Any]:
     """The content of config.yaml: the recipe, with the defaults filled in that decide about the run."""
     chosen = {name: getattr(config, name) for name in ("seed", "max_steps", "arm", "reward", "cotrain")}
     return {**recipe, **chosen}
