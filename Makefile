@@ -42,7 +42,7 @@ $(VERL_STAMP): constraints-verl.txt pyproject.toml
 	touch $(VERL_STAMP)
 
 test-verl: verl-env
-	OMP_NUM_THREADS=1 $(VERL_BIN)/python -m pytest -q -m verl tests/verl
+	OMP_NUM_THREADS=1 $(VERL_BIN)/python -m pytest -q -m verl tests/on_verl
 
 check: env
 	$(BIN)/ruff format --check src tests scripts benchmarks

@@ -86,7 +86,7 @@ def compare(
     )
 
 
-def doctor(context: typer.Context, config: Config = None, json_: Json = False) -> None:
+def doctor(context: typer.Context, config: Config = None, json_: Json = False, engine: Engine = "trl") -> None:
     """Show what this machine has (versions, devices, data), what will not work, and why.
 
     With --config it also shows the memory that a run of the recipe needs on each device, and whether it fits.
@@ -97,8 +97,9 @@ def doctor(context: typer.Context, config: Config = None, json_: Json = False) -
     from cooper_rl.settings.recipe import load_recipe
     from cooper_rl.settings.train import TrainSettings
 
+    check_engine(engine)
     settings = TrainSettings.from_recipe(load_recipe(config, context.args)) if config else None
-    raise typer.Exit(print_findings(settings, as_json=json_))
+    raise typer.Exit(print_findings(settings, as_json=json_, engine=engine))
 
 
 def check_engine(name: str) -> None:

@@ -17,7 +17,7 @@ class Rows:
 
     uids: Sequence[str]
     indices: Sequence[int]  # of the prompts in verl's data
-    responses: Sequence[Sequence[int]]  # token ids
+    responses: Sequence[list[int]]  # token ids
     samples: Sequence[Sample]
 
     @classmethod
@@ -32,8 +32,12 @@ class Rows:
 
     def select(self, order: Sequence[int]) -> Rows:
         """The rows with these numbers, in this order."""
-        columns = (self.uids, self.indices, self.responses, self.samples)
-        return Rows(*([column[i] for i in order] for column in columns))
+        return Rows(
+            [self.uids[i] for i in order],
+            [self.indices[i] for i in order],
+            [self.responses[i] for i in order],
+            [self.samples[i] for i in order],
+        )
 
 
 def in_order(rows: Rows) -> list[int]:

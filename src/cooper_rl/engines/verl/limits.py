@@ -25,7 +25,15 @@ ONLY: Mapping[str, tuple[Any, ...]] = {
     "vllm_mode": ("colocate",),
 }
 # Fields of TRL's that `translate` reads.
-READ = ("adam_beta1", "adam_beta2", "adam_epsilon", "epsilon", "epsilon_high", "lr_scheduler_kwargs", "max_grad_norm")
+READ: tuple[str, ...] = (
+    "adam_beta1",
+    "adam_beta2",
+    "adam_epsilon",
+    "epsilon",
+    "epsilon_high",
+    "lr_scheduler_kwargs",
+    "max_grad_norm",
+)
 READ += ("num_train_epochs", "run_name", "temperature", "top_k", "top_p", "vllm_gpu_memory_utilization")
 READ += ("vllm_max_model_length", "vllm_tensor_parallel_size", "warmup_steps", "weight_decay")
 WAY_OUT = "leave it out, give verl's own setting in `verl`, or use --engine trl"
@@ -86,5 +94,5 @@ def _check_parts(settings: TrainSettings) -> None:
         )
     if settings.model_name_or_path.endswith(".gguf"):
         raise BadInputError(
-            f"model_name_or_path: {settings.model_name_or_path}: verl reads no GGUF file; give a folder with safetensors"
+            f"model_name_or_path: {settings.model_name_or_path}: verl reads no GGUF; give a folder with safetensors"
         )

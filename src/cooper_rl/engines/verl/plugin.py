@@ -1,4 +1,4 @@
-"""What verl imports at the end of `import verl`, in every process: the entry point `cooper` of the group `verl.plugins`.
+"""The entry point `cooper` of the group `verl.plugins`: what `import verl` imports at its end, in every process.
 
 It makes `trainer.v1.trainer_mode=cooper` known. verl swallows the errors of its plugins, so they are shown here.
 """
@@ -40,7 +40,7 @@ class RegisterAfter(importlib.abc.MetaPathFinder):
 
 
 def register() -> None:
-    """Imports the trainer, whose decorator registers it with verl. An error is logged: verl's own trainers still work."""
+    """Imports the trainer, whose decorator registers it with verl. After an error verl's own trainers still work."""
     try:
         importlib.import_module(TRAINER)
     except Exception as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,7 +11,9 @@ from typing import Any, TypeVar
 from cooper_rl.records import ContrastivePair, LabelledCompletion, Scorable
 
 Item = TypeVar("Item")
-Call = Callable[..., list[Any]]  # (name of a method of RewardModelRank, one list of arguments a rank) -> one answer each
+Call = Callable[
+    ..., list[Any]
+]  # (name of a method of RewardModelRank, one list of arguments a rank) -> one answer each
 
 
 class Snapshot:
@@ -21,7 +24,7 @@ class Snapshot:
 
 
 class RemoteRewardModel:
-    """A `method.reward_model.RewardModel` whose weights are on other processes, the same ranks for scoring and learning.
+    """A `method.reward_model.RewardModel` whose weights are in other processes, which both score and learn.
 
     Args:
         call: runs a method of `RewardModelRank` on every rank: each gets its element of each list.
@@ -67,7 +70,7 @@ class RemoteRewardModel:
     def _shares(self, items: Sequence[Item]) -> list[list[Item]]:
         """A run of items for each rank, so that completions of one question, which share a prefix, stay together."""
         cuts = [rank * len(items) // self.size for rank in range(self.size + 1)]
-        return [list(items[start:end]) for start, end in zip(cuts, cuts[1:], strict=False)]
+        return [list(items[start:end]) for start, end in itertools.pairwise(cuts)]
 
     def _each(self, item: Item) -> list[Item]:
         return [item] * self.size

@@ -136,7 +136,9 @@ class CooperPPOTrainer(PPOTrainerSync):  # type: ignore[misc]
     def _score(self, rows: Rows) -> list[float]:
         whole = whole_groups(rows, self.settings.num_generations)
         if not whole:
-            raise CooperError(f"step {self.global_steps}: every prompt lacks rollouts; look at the rollout servers' log")
+            raise CooperError(
+                f"step {self.global_steps}: every prompt lacks rollouts; look at the rollout servers' log"
+            )
         self.scored = self.cooper.score([rows.samples[i] for i in whole], self.global_steps)
         return rewards_of(self.scored.rewards, whole, len(rows.samples))
 

@@ -1,6 +1,6 @@
 """Translates a recipe into verl's settings. Nothing here imports verl.
 
-Where both have a setting, the recipe's meaning is kept: batches are counted in completions there and in prompts in verl.
+Where both have a setting, the recipe's meaning is kept: it counts a batch in completions, where verl counts prompts.
 """
 
 from __future__ import annotations

@@ -73,25 +73,27 @@ def words(folder, ranks=1, **settings):
     return ["train", "--config", str(ROOT / "recipes/quickstart.yaml"), "--engine", "verl", *given]
 
 
-def cooper(arguments, **how):
-    """The command, as a process of its own."""
+def start(module, arguments, log, **environment):
+    """`python -m MODULE ARGUMENTS` as a process of its own; what it and its processes say goes into the log."""
     return subprocess.Popen(
-        [sys.executable, "-m", "cooper_rl.cli", *arguments],
-        env={**os.environ, **ENVIRONMENT},
-        stdout=subprocess.PIPE,
+        [sys.executable, "-W", "ignore", "-m", module, *arguments],
+        env={**os.environ, **ENVIRONMENT, **environment},
+        stdout=log.open("w"),
         stderr=subprocess.STDOUT,
-        text=True,
-        **how,
     )
 
 
-def train(folder, ranks=1, *, resume=False, **settings):
-    """A whole run; returns its metrics."""
-    process = cooper(words(folder, ranks, **settings) + ["--resume"] * resume)
-    output, _ = process.communicate()
-    assert process.returncode == 0, output[-6000:]
+def train(folder, ranks=1, *, resume=False, environment=None, **settings):
+    """A whole run of `cooper train`; returns its metrics."""
+    log = folder.parent / f"{folder.name}.log"
+    arguments = words(folder, ranks, **settings) + ["--resume"] * resume
+    code = start("cooper_rl.cli", arguments, log, **(environment or {})).wait()
+    assert code == 0, log.read_text()[-6000:]
     return metrics(folder)
 
 
 def metrics(folder):
-    return [json.loads(line) for line in (Path(folder) / "metrics.jsonl").open()]
+    """The lines of metrics.jsonl by their step."""
+    rows = [json.loads(line) for line in (Path(folder) / "metrics.jsonl").open()]
+    assert len({row["step"] for row in rows}) == len(rows), "a step is there twice"
+    return {row["step"]: row for row in rows}
