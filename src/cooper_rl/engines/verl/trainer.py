@@ -81,7 +81,7 @@ class CooperPPOTrainer(PPOTrainerSync):  # type: ignore[misc]
         journal.begin(run_settings(self.given, self.settings), environment, self.global_steps or -1)
         if self.global_steps:
             self.config.trainer.val_before_train = False  # the run that is resumed has done it
-            self.cooper.load(self._folder())
+            self.cooper.load(Path(self.config.trainer.resume_from_path))
 
     def _make_cooper(self) -> Cooper:
         settings, reward_model = self.settings, None
