@@ -80,7 +80,7 @@ def compare(
         seeds=chosen_seeds,
         output_dir=output_dir,
         variants=variants,
-        jobs=jobs,
+        jobs=jobs or (1 if engine == "verl" else None),  # a run on verl takes all devices
         as_json=json_,
         train_command=(*TRAIN_COMMAND, "--engine", engine),
     )
