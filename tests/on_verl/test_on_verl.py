@@ -209,14 +209,24 @@ def test_two_ranks_are_the_run_of_one(straight, assistant, tmp_path):
         assert_same_but_for_rounding(ours, theirs, rates, summands=3_000)
 
 
+OF_ITS_OWN = {  # a device for the reward model alone, beside the policy's
+    "reward.reward_model.enable_resource_pool": True,
+    "reward.reward_model.n_gpus_per_node": 1,
+    "reward.reward_model.nnodes": 1,
+    "+ray_kwargs.ray_init.num_gpus": 2,
+}
+
+
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_it_learns(tmp_path, ranks):
-    """Twelve steps: the held-out problems that are right in truth, and the reward."""
-    sharded = {"reward_model_sharded": ranks > 1}
-    rows = train(tmp_path / "run", ranks, **LEARNING, **sharded, per_device_train_batch_size=128 // ranks)
-    print(
-        {step: {k: row.get(k) for k in ("reward", "accuracy/rule", "eval/true_accuracy")} for step, row in rows.items()}
-    )
+    """Twelve steps: the held-out problems that are right in truth, and the reward.
+
+    With one rank the reward model has a device of its own. With two it is sharded over the policy's.
+    """
+    how = {"verl": OF_ITS_OWN} if ranks == 1 else {"reward_model_sharded": True}
+    rows = train(tmp_path / "run", ranks, **{**LEARNING, **how, "per_device_train_batch_size": 128 // ranks})
+    shown = ("reward", "accuracy/rule", "eval/true_accuracy", "eval/reward_model_accuracy")
+    print({step: {name: row[name] for name in shown if name in row} for step, row in rows.items()})
     assert rows[12]["eval/true_accuracy"] > rows[0]["eval/true_accuracy"]
     first, last = ([rows[step]["reward"] for step in steps] for steps in (range(1, 4), range(10, 13)))
     assert sum(last) > sum(first)
