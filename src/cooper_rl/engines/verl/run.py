@@ -110,6 +110,8 @@ def start(config: Any, settings: TrainSettings) -> None:
         main(config)
     except RayTaskError as error:
         cause = error.cause
+        while isinstance(cause, RayTaskError):  # an error of a worker, which the trainer's process passed on
+            cause = cause.cause
         if isinstance(cause, CooperError):
             raise cause from error
         raise CooperError(died(settings, cause)) from error
