@@ -172,12 +172,12 @@ def test_a_killed_worker_ends_the_run_and_the_resumed_run_is_the_straight_one(st
     chosen = everything(assistant.url, tmp_path)
     environment = chosen.pop("environment")
     process = start("cooper_rl.cli", words(run, **chosen), log, **environment)
-    deadline = time.monotonic() + 600
+    deadline = time.monotonic() + 1200
     while not (run / SAVED / "complete.json").is_file():
         assert process.poll() is None and time.monotonic() < deadline, log.read_text()[-6000:]
         time.sleep(0.05)
     child(process, "RewardModelWorker").send_signal(signal.SIGKILL)
-    assert process.wait(120) == 1
+    assert process.wait(300) == 1
     (last,) = [line for line in log.read_text().splitlines() if line.startswith("cooper: failed:")]
     assert "the run on verl ended early" in last and "--resume continues from the last checkpoint" in last
     assert not (run / "finished.json").exists() and not (run / LAST).exists()
@@ -264,7 +264,7 @@ def test_verls_own_command_with_the_rule_alone_and_a_stop(tmp_path):
     }
     given = [f"{place}={value}" for place, value in {**chosen, **on_cpu()}.items()]
     log = tmp_path / "log"
-    assert start("verl.trainer.main_ppo", given, log).wait(600) == 1
+    assert start("verl.trainer.main_ppo", given, log).wait(1200) == 1
     assert "the hacking alarm stopped the run after step 1, with a checkpoint" in log.read_text()
     assert (tmp_path / "run" / "global_step_1" / "complete.json").is_file()
     rows = metrics(tmp_path / "run")
