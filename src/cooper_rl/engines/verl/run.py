@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import logging
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +16,7 @@ from cooper_rl.extras import optional
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.train import TrainSettings
 
-CONFIGURATION = "verl.yaml"  # in the run folder: all of verl's settings, as they were resolved
+logger = logging.getLogger(__name__)
 
 
 def run_training(recipe: Mapping[str, Any], *, resume: bool = False) -> None:
@@ -103,7 +104,7 @@ def start(config: Any, settings: TrainSettings) -> None:
         BadInputError, CooperError: what the trainer raised, or that a process of the run died.
     """
     import ray
-    from ray.exceptions import RayError, RayTaskError
+    from ray.exceptions import RayTaskError
     from verl.trainer.main_ppo import main
 
     try:
@@ -115,7 +116,8 @@ def start(config: Any, settings: TrainSettings) -> None:
         if isinstance(cause, CooperError):
             raise cause from error
         raise CooperError(died(settings, cause)) from error
-    except (RayError, AssertionError, ValueError) as error:
+    except Exception as error:  # a boundary: where Ray cannot start, it raises a bare Exception
+        logger.error("verl ended with an error", exc_info=error)
         raise CooperError(died(settings, error)) from error
     finally:
         ray.shutdown()
