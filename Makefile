@@ -1,12 +1,15 @@
 # make quickstart: set up and see the main job.  make test: set up and test.  make check: format, lint, types, layers.
+# make verl-env: an environment of its own for the verl engine, in .venv-verl.  make test-verl: its tests (slow).
 # make test-avx2: the numeric tests with the kernels of a processor without AVX-512.
 # make docs: the site with the API reference, in build/site.  make results: the pages of the results, from docs/data.
 PYTHON ?= python3
 BIN := .venv/bin
 PYTEST = $(BIN)/python -m pytest -q -n 2 --dist worksteal
 STAMP := .venv/.made
+VERL_BIN := .venv-verl/bin
+VERL_STAMP := .venv-verl/.made
 
-.PHONY: env quickstart test test-slow test-avx2 check format docs
+.PHONY: env quickstart test test-slow test-avx2 verl-env test-verl check format docs
 
 env: $(STAMP)
 
@@ -30,6 +33,17 @@ test-avx2: export ONEDNN_MAX_CPU_ISA := AVX2
 test-avx2: export MKL_ENABLE_INSTRUCTIONS := AVX2
 test-avx2: env
 	$(PYTEST) -m "numeric and not slow"
+
+verl-env: $(VERL_STAMP)
+
+$(VERL_STAMP): constraints-verl.txt pyproject.toml
+	test -x $(VERL_BIN)/python || $(PYTHON) -m venv .venv-verl
+	$(VERL_BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(VERL_BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-verl.txt -e ".[verl,reasoning-gym]" pytest pytest-timeout
+	touch $(VERL_STAMP)
+
+test-verl: verl-env
+	OMP_NUM_THREADS=1 $(VERL_BIN)/python -m pytest -q -m verl tests/on_verl
 
 check: env
 	$(BIN)/ruff format --check src tests scripts benchmarks examples

@@ -101,9 +101,12 @@ BAD = {
     ),
     "no such engine": (
         ["train", "--config", QUICKSTART, "--engine", "jax"],
-        "--engine jax: no such engine; choose trl or plain",
+        "--engine jax: no such engine; choose trl, plain or verl",
     ),
-    "engine to come": (["compare", "--config", QUICKSTART, "--engine", "verl"], "--engine verl: not implemented yet"),
+    "a schedule that verl lacks": (
+        ["train", "--config", QUICKSTART, "--engine", "verl", "--output_dir", "unused"],
+        "lr_scheduler_type = 'warmup_stable_decay': the verl engine supports 'constant'",
+    ),
     "unknown verifier": (["verify", "--verifier", "maths"], "no verifier named 'maths'"),
 }
 

@@ -1,10 +1,13 @@
 """The estimate of a run's memory: by hand for its parts, and what of them is there at the same time."""
 
 import inspect
+import json
+from pathlib import Path
 
 import pytest
 
 from cooper_rl.doctor.memory import GIB, Shape, estimate, shape_of, total
+from cooper_rl.doctor.on_verl import estimate_on_verl, peaks
 from cooper_rl.errors import BadInputError
 from cooper_rl.settings.files import EMBEDDED
 from cooper_rl.settings.recipe import load_recipe
@@ -95,3 +98,50 @@ def test_doctor_says_whether_it_fits(monkeypatch, capsys):
     assert findings.print_findings(TrainSettings.from_recipe(QUICKSTART), as_json=False) == 1
     said = capsys.readouterr().out
     assert "does not fit into 1 GiB of a small device; try a smaller per_device_train_batch_size or" in said
+
+
+QWEN = {  # the published configurations
+    "1.5b": {"hidden_size": 1536, "intermediate_size": 8960, "num_attention_heads": 12, "num_key_value_heads": 2},
+    "7b": {"hidden_size": 3584, "intermediate_size": 18944, "num_attention_heads": 28, "num_key_value_heads": 4},
+}
+
+
+def qwen(folder, size):
+    """A folder with the configuration of Qwen2.5 of this size, without weights."""
+    own = {**QWEN[size], "num_hidden_layers": 28, "vocab_size": 151936 if size == "1.5b" else 152064}
+    own |= {"model_type": "qwen2", "tie_word_embeddings": size == "1.5b"}
+    (folder / size).mkdir(exist_ok=True)
+    (folder / size / "config.json").write_text(json.dumps(own))
+    return str(folder / size)
+
+
+@pytest.mark.parametrize("name", ["1.5b", "1.5b-2-nodes", "7b", "7b-2-nodes"])
+def test_the_memory_in_the_headers_of_verls_recipes(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("cooper_rl.doctor.on_verl.prompt_tokens", lambda settings: 256)
+    path = Path(f"recipes/verl-qwen2.5-{name}.yaml")
+    models = {
+        "model_name_or_path": qwen(tmp_path, name.split("-")[0]),
+        "reward_model_name_or_path": qwen(tmp_path, "1.5b"),
+    }
+    parts = estimate_on_verl(TrainSettings.from_recipe({**load_recipe(path), **models}), 80.0)
+    found = peaks(parts)
+    told = f"doctor counts {found['while generating']:.0f} GiB on each device while it generates, and"
+    assert f"{told} {found['while training']:.0f} GiB while it trains." in path.read_text()
+    assert (
+        f"| {found['while generating']:.0f} and {found['while training']:.0f} GiB |" in Path("docs/verl.md").read_text()
+    )
+
+
+def test_a_device_on_verl_by_hand():
+    settings = {**QUICKSTART, "verl": {"trainer.n_gpus_per_node": 2, "trainer.nnodes": 2}}
+    alone = parts_of()
+    parts = estimate_on_verl(TrainSettings.from_recipe(settings), 10.0)
+    assert parts["policy weights"] == alone["policy weights"] / 4
+    assert parts["reward model weights"] == alone["reward model weights"]  # whole on each device
+    assert parts["rollout server, awake"] == 5.0 and parts["reference policy (in main memory)"] > 0
+    sharded = estimate_on_verl(TrainSettings.from_recipe({**settings, "reward_model_sharded": True}), 10.0)
+    assert sharded["reward model weights"] == alone["reward model weights"] / 4
+    states = sum(parts[n] for n in parts if n.startswith(("policy", "reward model")) and "activations" not in n)
+    assert peaks(parts)["while generating"] == pytest.approx(states + 5.0)
+    activations = max(parts["policy activations"], parts["reward model activations"])
+    assert peaks(parts)["while training"] == pytest.approx(states + activations)

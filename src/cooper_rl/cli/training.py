@@ -10,8 +10,14 @@ import typer
 from cooper_rl.cli.options import Config, Json
 from cooper_rl.errors import BadInputError
 
-ENGINES = {"trl": "cooper_rl.engines.trl.run", "plain": "cooper_rl.engines.plain"}  # each has a `run_training`
-Engine = Annotated[str, typer.Option(help="What trains the policy: trl, or plain (a short loop in torch only).")]
+ENGINES = {  # each has a `run_training`
+    "trl": "cooper_rl.engines.trl.run",
+    "plain": "cooper_rl.engines.plain",
+    "verl": "cooper_rl.engines.verl.run",
+}
+Engine = Annotated[
+    str, typer.Option(help="What trains the policy: trl, plain (a short loop in torch only) or verl (many devices).")
+]
 
 
 def train(
@@ -74,13 +80,13 @@ def compare(
         seeds=chosen_seeds,
         output_dir=output_dir,
         variants=variants,
-        jobs=jobs,
+        jobs=jobs or (1 if engine == "verl" else None),  # a run on verl takes all devices
         as_json=json_,
         train_command=(*TRAIN_COMMAND, "--engine", engine),
     )
 
 
-def doctor(context: typer.Context, config: Config = None, json_: Json = False) -> None:
+def doctor(context: typer.Context, config: Config = None, json_: Json = False, engine: Engine = "trl") -> None:
     """Show what this machine has (versions, devices, data), what will not work, and why.
 
     With --config it also shows the memory that a run of the recipe needs on each device, and whether it fits.
@@ -91,20 +97,19 @@ def doctor(context: typer.Context, config: Config = None, json_: Json = False) -
     from cooper_rl.settings.recipe import load_recipe
     from cooper_rl.settings.train import TrainSettings
 
+    check_engine(engine)
     settings = TrainSettings.from_recipe(load_recipe(config, context.args)) if config else None
-    raise typer.Exit(print_findings(settings, as_json=json_))
+    raise typer.Exit(print_findings(settings, as_json=json_, engine=engine))
 
 
 def check_engine(name: str) -> None:
     """Refuses an engine that does not exist.
 
     Raises:
-        BadInputError: the engine is unknown, or not implemented yet.
+        BadInputError: the engine is unknown.
     """
-    if name == "verl":
-        raise BadInputError("--engine verl: not implemented yet; choose trl or plain")
     if name not in ENGINES:
-        raise BadInputError(f"--engine {name}: no such engine; choose trl or plain")
+        raise BadInputError(f"--engine {name}: no such engine; choose trl, plain or verl")
 
 
 def check_before_training(recipe: dict[str, Any], *, resume: bool = False) -> None:

@@ -123,13 +123,31 @@ def memory(settings: TrainSettings) -> Iterator[Finding]:
     )
 
 
-def print_findings(settings: TrainSettings | None = None, *, as_json: bool) -> int:
+def memory_on_verl(settings: TrainSettings) -> Iterator[Finding]:
+    """As `memory`, with the engine verl: on each device, while it generates and while it trains."""
+    from cooper_rl.doctor.memory import available
+    from cooper_rl.doctor.on_verl import estimate_on_verl, peaks
+
+    device, there = available()
+    parts = estimate_on_verl(settings, there)
+    for name, size in parts.items():
+        yield Finding("ok", name, f"{size:8.2f} GiB")
+    for name, size in peaks(parts).items():
+        fits = size < 0.95 * there
+        way_out = "" if fits else "; try a smaller vllm_gpu_memory_utilization, or reward_model_sharded"
+        what = "fits into" if fits else "does not fit into"
+        detail = f"{size:8.2f} GiB: {what} {there:.0f} GiB of {device}{way_out}"
+        yield Finding("ok" if fits else "fail", f"at the peak {name}", detail)
+
+
+def print_findings(settings: TrainSettings | None = None, *, as_json: bool, engine: str = "trl") -> int:
     """Writes the findings to stdout and returns the exit code: 1 where a finding fails, else 0.
 
     Args:
-        settings: of a recipe; if given, the memory that it needs is shown too.
+        settings: of a recipe; if given, the memory that it needs with this engine is shown instead.
     """
-    findings = list(examine() if settings is None else memory(settings))
+    of_recipe = memory_on_verl if engine == "verl" else memory
+    findings = list(examine() if settings is None else of_recipe(settings))
     if as_json:
         sys.stdout.write(json.dumps([asdict(finding) for finding in findings], indent=2) + "\n")
     else:

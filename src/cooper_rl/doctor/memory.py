@@ -21,6 +21,7 @@ PROMPT_TOKENS = 256  # tokens assumed for a prompt where the data cannot be read
 SAMPLE = 256  # problems whose prompts are counted
 GIB = 2**30
 MAIN_MEMORY = "main memory"
+IN_MAIN_MEMORY = "(in main memory)"  # the end of the name of a part that is not on the device
 WARMED_UP = 0.2 * GIB  # thread pools, kernels and the C library's arenas after the first passes; fitted to those runs
 KEPT_ON_CPU = 0.5  # share of freed memory that the C library keeps; fitted to the runs in docs/speed.md
 PASSING = ("policy activations", "key-value cache", "reward model activations")  # these follow one another
@@ -69,14 +70,14 @@ def estimate(settings: TrainSettings, *, runtime_bytes: int | None = None) -> di
     tokens = prompt_tokens(settings) + settings.max_completion_length
     parts = {
         "libraries": float(runtime_bytes if runtime_bytes is not None else library_bytes()),
-        **_of_policy(settings, policy, tokens),
+        **policy_bytes(settings, policy, tokens),
     }
     known = settings.reward_model_type == "verifyrm"  # the sizes of any other type are not known
     if known and settings.needs_reward_model and settings.reward_model_name_or_path:
         reward = shape_of(resolve_model(settings.reward_model_name_or_path, "reward_model"))
         parts["reward model weights"] = FLOAT * reward.parameters
         if settings.cotrain:
-            parts |= _of_cotraining(settings, reward, tokens)
+            parts |= cotraining_bytes(settings, reward, tokens)
             assistant = settings.assistant_model  # without one, the reference policy is the assistant, if there is one
             in_process = settings.asks_assistant and not settings.assistant_base_url
             if in_process and (assistant or not parts["reference policy"]):
@@ -85,7 +86,7 @@ def estimate(settings: TrainSettings, *, runtime_bytes: int | None = None) -> di
     return {name: value / GIB for name, value in parts.items()}
 
 
-def _of_policy(settings: TrainSettings, policy: Shape, tokens: int) -> dict[str, float]:
+def policy_bytes(settings: TrainSettings, policy: Shape, tokens: int) -> dict[str, float]:
     """Bytes of the policy and the reference policy. `tokens` is the length of a prompt with its completion."""
     batch, trained = settings.per_device_train_batch_size, _trained(policy, settings.lora_rank)
     activation = _activation_bytes(settings)
@@ -109,7 +110,7 @@ def _of_policy(settings: TrainSettings, policy: Shape, tokens: int) -> dict[str,
     }
 
 
-def _of_cotraining(settings: TrainSettings, reward: Shape, tokens: int) -> dict[str, float]:
+def cotraining_bytes(settings: TrainSettings, reward: Shape, tokens: int) -> dict[str, float]:
     """Bytes that training the reward model needs besides its weights. `tokens`: length of a prompt and completion."""
     own = _trained(reward, settings.reward_model_lora_rank)
     batch = settings.per_device_train_batch_size * settings.generation_batches
@@ -124,7 +125,7 @@ def _of_cotraining(settings: TrainSettings, reward: Shape, tokens: int) -> dict[
         "reward model activations": float(activations),
     }
     if settings.anchor_triples and settings.guard_steps:
-        parts["guard's copy (in main memory)"] = 3 * FLOAT * own
+        parts[f"guard's copy {IN_MAIN_MEMORY}"] = 3 * FLOAT * own
     return parts
 
 

@@ -51,7 +51,7 @@ def settings_of(recipe: Mapping[str, Any]) -> tuple[TrainRecipe, CooperConfig]:
     Raises:
         BadInputError: a setting is unknown or has a value that is not allowed.
     """
-    from cooper_rl.engines.trl.config import CooperConfig  # takes seconds, and the server needs none of it
+    from cooper_rl.engines.trl.config import CooperConfig  # takes seconds, and neither the server nor verl needs it
 
     settings = TrainSettings.from_recipe(recipe)
     try:

@@ -51,16 +51,34 @@ class HeldOut:
 
         Every rank must call this. Each measures its share, and all get the metrics of the whole.
         """
-        metrics: dict[str, float] = {}
+        judged: list[tuple[bool, bool]] = []
         if self.problems:
-            judged = dict(gather_object(self._judged(policy, tokenizer, verifier)))
-            metrics["eval/rule_accuracy"] = sum(by_rule for by_rule, _ in judged.values()) / len(judged)
+            judged = list(dict(gather_object(self._judged(policy, tokenizer, verifier))).values())
+        return self.metrics_of(judged, reward_model)
+
+    def metrics_of(self, judged: Sequence[tuple[bool, bool]], reward_model: RewardModel | None) -> dict[str, float]:
+        """The metrics of `measure`, for an engine that has sampled the completions itself.
+
+        Args:
+            judged: `judge` of a completion of each problem; empty where no policy was measured.
+        """
+        metrics: dict[str, float] = {}
+        if judged:
+            metrics["eval/rule_accuracy"] = sum(by_rule for by_rule, _ in judged) / len(judged)
             if self.truth:
-                metrics["eval/true_accuracy"] = sum(right for _, right in judged.values()) / len(judged)
+                metrics["eval/true_accuracy"] = sum(right for _, right in judged) / len(judged)
         if reward_model is not None and self.triples:
             found = evaluate(reward_model.score, self.triples)
             metrics["eval/reward_model_accuracy"] = found["balanced_accuracy"]
         return metrics
+
+    def judge(
+        self, problems: Sequence[Problem], completions: Sequence[str], verifier: RuleVerifier
+    ) -> list[tuple[bool, bool]]:
+        """(right by the rule, right by the truth) of a completion of each problem."""
+        verdicts = verifier.verify_many([p.reference_answer for p in problems], completions)
+        right = [bool(self.truth and self.truth(*pair)) for pair in zip(problems, completions, strict=True)]
+        return list(zip((v is Verdict.CORRECT for v in verdicts), right, strict=True))
 
     def _judged(self, policy: Any, tokenizer: Any, verifier: RuleVerifier) -> list[tuple[int, tuple[bool, bool]]]:
         """(index, (right by the rule, right by the truth)) of the policy's completions of this rank's problems."""
@@ -80,6 +98,4 @@ class HeldOut:
             system_prompt=self.system_prompt,
             batch_size=max(of_training, TOKENS_AT_ONCE // length),
         )
-        verdicts = verifier.verify_many([p.reference_answer for p in problems], completions)
-        right = [bool(self.truth and self.truth(*pair)) for pair in zip(problems, completions, strict=True)]
-        return list(zip(own, zip((v is Verdict.CORRECT for v in verdicts), right, strict=True), strict=True))
+        return list(zip(own, self.judge(problems, completions, verifier), strict=True))

@@ -19,9 +19,13 @@ def complete_checkpoint(folder: Path, step: int) -> None:
     write_atomically(folder / COMPLETE, json.dumps({"step": step, "files": files}) + "\n")
 
 
-def last_checkpoint(output_dir: str | Path) -> Path | None:
-    """The newest checkpoint that is complete and not corrupted. A warning names each newer one that is left out."""
-    found = sorted(Path(output_dir).glob("checkpoint-*"), key=lambda path: -int(path.name.split("-")[1]))
+def last_checkpoint(output_dir: str | Path, prefix: str = "checkpoint-") -> Path | None:
+    """The newest checkpoint that is complete and not corrupted. A warning names each newer one that is left out.
+
+    Args:
+        prefix: the folders' names are this and the step.
+    """
+    found = sorted(Path(output_dir).glob(f"{prefix}*"), key=lambda path: -int(path.name.removeprefix(prefix)))
     for folder in found:
         damage = _damage(folder)
         if not damage:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 from cooper_rl.settings.data import AnchorSettings, DataSettings, HeldOutSettings, ModelSettings
+from cooper_rl.settings.engine import EngineSettings
 from cooper_rl.settings.fields import groups_of
 from cooper_rl.settings.method import MethodSettings
 from cooper_rl.settings.policy import PolicySettings
@@ -14,7 +15,7 @@ from cooper_rl.settings.typecheck import check_fields
 
 
 @dataclass
-class TrainRecipe(DataSettings, ModelSettings, AnchorSettings, HeldOutSettings):
+class TrainRecipe(DataSettings, ModelSettings, AnchorSettings, HeldOutSettings, EngineSettings):
     """A run's data and models: what it needs besides the settings of the method and the trainer."""
 
     def __post_init__(self) -> None:

@@ -1,0 +1,70 @@
+"""A batch of verl's as the method's samples, in an order that depends on the samples alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cooper_rl.engines.verl.data import sample_of
+from cooper_rl.records import Sample
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a batch: each has a completion of the prompt that `uids` names."""
+
+    uids: Sequence[str]
+    indices: Sequence[int]  # of the prompts in verl's data
+    responses: Sequence[list[int]]  # token ids
+    samples: Sequence[Sample]
+
+    @classmethod
+    def of(cls, data: Any, tokenizer: Any) -> Rows:
+        """From a TensorDict with the fields uid, responses, reward_model, extra_info and raw_prompt."""
+        responses = [ids.tolist() for ids in data["responses"].unbind()]
+        texts = tokenizer.batch_decode(responses, skip_special_tokens=True)
+        extra = list(data["extra_info"])
+        columns = zip(list(data["reward_model"]), extra, list(data["raw_prompt"]), texts, strict=True)
+        samples = [sample_of({"reward_model": r, "extra_info": e, "raw_prompt": p}, text) for r, e, p, text in columns]
+        return cls([str(u) for u in data["uid"]], [int(e.get("index", 0)) for e in extra], responses, samples)
+
+    def select(self, order: Sequence[int]) -> Rows:
+        """The rows with these numbers, in this order."""
+        return Rows(
+            [self.uids[i] for i in order],
+            [self.indices[i] for i in order],
+            [self.responses[i] for i in order],
+            [self.samples[i] for i in order],
+        )
+
+
+def in_order(rows: Rows) -> list[int]:
+    """The numbers of the rows, those of a prompt one after another.
+
+    verl's own order is that in which the answers arrived, and its names are drawn anew in each run.
+    """
+    first = {uid: (rows.indices[i], min(rows.responses[j] for j in members)) for uid, i, members in _groups(rows)}
+    return sorted(range(len(rows.uids)), key=lambda i: (first[rows.uids[i]], rows.uids[i], rows.responses[i]))
+
+
+def _groups(rows: Rows) -> list[tuple[str, int, list[int]]]:
+    members: dict[str, list[int]] = {}
+    for i, uid in enumerate(rows.uids):
+        members.setdefault(uid, []).append(i)
+    return [(uid, found[0], found) for uid, found in members.items()]
+
+
+def whole_groups(rows: Rows, size: int) -> list[int]:
+    """The numbers of the rows whose prompt has all its completions. A failed request leaves a prompt with fewer."""
+    counts = Counter(rows.uids)
+    return [i for i, uid in enumerate(rows.uids) if counts[uid] == size]
+
+
+def rewards_of(rewards: Sequence[float], whole: Sequence[int], count: int) -> list[float]:
+    """The reward of each of `count` rows: 0 for those that are in no whole group, so that their advantage is 0 too."""
+    found = [0.0] * count
+    for row, reward in zip(whole, rewards, strict=True):
+        found[row] = reward
+    return found

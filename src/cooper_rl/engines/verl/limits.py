@@ -1,0 +1,98 @@
+"""What the verl engine does not have, and refuses before anything heavy is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cooper_rl.errors import BadInputError
+from cooper_rl.settings.train import TrainSettings
+
+# Settings for which this engine supports these values only.
+ONLY: Mapping[str, tuple[Any, ...]] = {
+    "lora_rank": (0,),
+    "num_iterations": (1,),
+    "generation_batch_size": (None,),
+    "use_bias_correction_kl": (False,),
+    "fp16": (False, None),
+    "logging_steps": (1,),
+    "loss_type": ("grpo", "dapo"),
+    "scale_rewards": ("group", True, "none", False),
+    "lr_scheduler_type": ("constant", "constant_with_warmup", "cosine"),
+    "optim": ("adamw_torch_fused", "adamw_torch"),
+    "save_strategy": ("steps", "no"),
+    "use_vllm": (True,),
+    "vllm_mode": ("colocate",),
+}
+# Fields of TRL's that `translate` reads.
+READ: tuple[str, ...] = (
+    "adam_beta1",
+    "adam_beta2",
+    "adam_epsilon",
+    "epsilon",
+    "epsilon_high",
+    "lr_scheduler_kwargs",
+    "max_grad_norm",
+)
+READ += ("num_train_epochs", "run_name", "temperature", "top_k", "top_p", "vllm_gpu_memory_utilization")
+READ += ("vllm_max_model_length", "vllm_tensor_parallel_size", "warmup_steps", "weight_decay")
+WAY_OUT = "leave it out, give verl's own setting in `verl`, or use --engine trl"
+
+
+def value_of(settings: TrainSettings, name: str) -> Any:
+    """A setting of the recipe, whether it is this project's or TRL's; None where a field of TRL's is not given."""
+    return getattr(settings, name) if hasattr(settings, name) else settings.trainer_kwargs.get(name)
+
+
+def check_supported(settings: TrainSettings) -> None:
+    """Refuses what this engine does not have.
+
+    Raises:
+        BadInputError: with the setting and the way out.
+    """
+    for name in settings.trainer_kwargs:
+        if name not in ONLY and name not in READ:
+            raise BadInputError(f"{name}: the verl engine does not translate it; {WAY_OUT}")
+    for name, values in ONLY.items():
+        given = value_of(settings, name)
+        if given not in (None, *values):
+            choices = ", ".join(repr(value) for value in values if value is not None)
+            raise BadInputError(f"{name} = {given!r}: the verl engine supports {choices} only; {WAY_OUT}")
+    _check_schedule(settings)
+    _check_parts(settings)
+
+
+def _check_schedule(settings: TrainSettings) -> None:
+    if value_of(settings, "lr_scheduler_type") is None:
+        raise BadInputError(
+            "lr_scheduler_type is not set, and its default, linear, is none of verl's schedules; set it to constant,"
+            " constant_with_warmup or cosine"
+        )
+    if value_of(settings, "lr_scheduler_kwargs"):
+        raise BadInputError("lr_scheduler_kwargs: verl's schedules have none; set it to null")
+    epochs = value_of(settings, "num_train_epochs")
+    if settings.max_steps < 1 and (epochs or 3.0) % 1:
+        raise BadInputError(f"num_train_epochs = {epochs}: verl counts whole epochs; set max_steps, or a whole number")
+    if settings.save_steps % 1:
+        raise BadInputError(f"save_steps = {settings.save_steps}: verl saves after whole steps; set a whole number")
+    if settings.generation_batches != settings.gradient_accumulation_steps:
+        raise BadInputError(
+            f"steps_per_generation = {settings.steps_per_generation}: the verl engine takes one optimiser step on each"
+            f" generated batch; set it to gradient_accumulation_steps = {settings.gradient_accumulation_steps}, or null"
+        )
+
+
+def _check_parts(settings: TrainSettings) -> None:
+    if settings.asks_assistant and not settings.assistant_base_url:
+        raise BadInputError(
+            "assistant_base_url is not set: on verl the assistant runs on a server of its own; name it, or give the"
+            " source assistant the weight 0 in negative_sources"
+        )
+    if settings.reward_model_sharded and settings.reward_model_lora_rank:
+        raise BadInputError(
+            "reward_model_sharded: low-rank adapters cannot be sharded; set it to false, or reward_model_lora_rank to 0"
+        )
+    if settings.model_name_or_path.endswith(".gguf"):
+        raise BadInputError(
+            f"model_name_or_path: {settings.model_name_or_path}: verl reads no GGUF; give a folder with safetensors"
+        )

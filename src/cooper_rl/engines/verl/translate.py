@@ -1,0 +1,180 @@
+"""Translates a recipe into verl's settings. Nothing here imports verl.
+
+Where both have a setting, the recipe's meaning is kept: it counts a batch in completions, where verl counts prompts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from cooper_rl.engines.verl.data import DataFiles
+from cooper_rl.engines.verl.limits import value_of
+from cooper_rl.errors import BadInputError
+from cooper_rl.settings.files import resolve_model
+from cooper_rl.settings.train import TrainSettings
+
+AGGREGATIONS = {"grpo": "seq-mean-token-mean", "dapo": "token-mean"}  # of the tokens' losses, by TRL's loss_type
+# Settings that the trainer reads from verl's own, so that each stands in one place.
+OF_VERL = ("output_dir", "seed", "num_generations", "max_steps", "max_completion_length", "per_device_train_batch_size")
+NEVER = 10**9  # steps until something that is to happen at the end only
+DEVICES, NODES = "trainer.n_gpus_per_node", "trainer.nnodes"
+ACTOR, ROLLOUT, REF = (f"actor_rollout_ref.{part}" for part in ("actor", "rollout", "ref"))
+
+
+def devices(settings: TrainSettings) -> int:
+    """How many devices the run has on all nodes together; verl's default is one node with 8."""
+    return int(settings.verl.get(DEVICES, 8)) * int(settings.verl.get(NODES, 1))
+
+
+def prompts_per_step(settings: TrainSettings) -> int:
+    """The prompts of a step: the completions of all devices, divided by the size of a group.
+
+    Raises:
+        BadInputError: the batch is not a whole number of groups, or does not go evenly into the devices.
+    """
+    ranks = devices(settings)
+    completions = settings.per_device_train_batch_size * settings.generation_batches * ranks
+    if completions % settings.num_generations:
+        raise BadInputError(
+            f"{completions} completions a step (per_device_train_batch_size x gradient_accumulation_steps x {ranks}"
+            f" devices) are not a multiple of num_generations = {settings.num_generations}; change one of them"
+        )
+    return completions // settings.num_generations
+
+
+def verl_settings(settings: TrainSettings, files: DataFiles, *, resume: bool = False) -> dict[str, Any]:
+    """verl's settings by their dotted names, for `verl.trainer.main_ppo`; those of `settings.verl` come last."""
+    found = {
+        "trainer.v1.trainer_mode": "cooper",
+        **_data(settings, files),
+        **_algorithm(settings),
+        **_optimiser(settings),
+        **_engine(settings),
+        **_rollouts(settings),
+        **_trainer(settings, resume),
+    }
+    if files.heldout is None:
+        found |= {"trainer.test_freq": -1, "trainer.val_before_train": False, "data.val_max_samples": 1}
+    return found | settings.verl
+
+
+def _data(settings: TrainSettings, files: DataFiles) -> dict[str, Any]:
+    return {
+        "data.train_files": str(files.train),
+        "data.val_files": str(files.heldout or files.train),  # verl needs some, even if it never validates
+        "data.train_batch_size": prompts_per_step(settings),
+        "data.max_prompt_length": files.longest_prompt_tokens,
+        "data.max_response_length": settings.max_completion_length,
+        "data.seed": settings.seed,
+    }
+
+
+def _algorithm(settings: TrainSettings) -> dict[str, Any]:
+    low = _given(settings, "epsilon", 0.2)
+    return {
+        "algorithm.adv_estimator": "grpo",
+        "algorithm.norm_adv_by_std_in_grpo": _given(settings, "scale_rewards", "group") in ("group", True),
+        f"{ACTOR}.loss_agg_mode": AGGREGATIONS[settings.loss_type],
+        f"{ACTOR}.use_kl_loss": settings.beta > 0,
+        f"{ACTOR}.kl_loss_coef": settings.beta,
+        f"{ACTOR}.kl_loss_type": "low_var_kl",  # k3, as in TRL
+        f"{ACTOR}.clip_ratio": low,
+        f"{ACTOR}.clip_ratio_low": low,
+        f"{ACTOR}.clip_ratio_high": _given(settings, "epsilon_high", low),
+    }
+
+
+def _optimiser(settings: TrainSettings) -> dict[str, Any]:
+    schedule, warmup = value_of(settings, "lr_scheduler_type"), _given(settings, "warmup_steps", 0)
+    if schedule == "constant":
+        warmup = 0  # transformers' constant schedule has none
+    norm = _given(settings, "max_grad_norm", 1.0)
+    return {
+        f"{ACTOR}.optim.lr": settings.learning_rate,
+        f"{ACTOR}.optim.lr_scheduler_type": "cosine" if schedule == "cosine" else "constant",
+        f"{ACTOR}.optim.lr_warmup_steps": int(warmup) if warmup >= 1 else -1,
+        f"{ACTOR}.optim.lr_warmup_steps_ratio": warmup if warmup < 1 else 0.0,
+        f"{ACTOR}.optim.weight_decay": _given(settings, "weight_decay", 0.0),
+        f"{ACTOR}.optim.betas": [_given(settings, "adam_beta1", 0.9), _given(settings, "adam_beta2", 0.999)],
+        f"{ACTOR}.optim.override_optimizer_config": {"eps": _given(settings, "adam_epsilon", 1e-8)},
+        f"{ACTOR}.optim.clip_grad": norm,
+        f"{ACTOR}.grad_clip": norm,
+    }
+
+
+def _engine(settings: TrainSettings) -> dict[str, Any]:
+    """The policy sharded by FSDP2 with float32 weights; forward passes in bfloat16 where the recipe says so."""
+    kind = "bf16" if settings.bf16 else "fp32"
+    precision = {"param_dtype": kind, "reduce_dtype": "fp32", "buffer_dtype": "fp32"}
+    return {
+        "actor_rollout_ref.model.path": resolve_model(settings.model_name_or_path, "policy"),
+        "actor_rollout_ref.model.enable_gradient_checkpointing": bool(settings.gradient_checkpointing),
+        f"{ACTOR}.strategy": "fsdp2",
+        f"{ACTOR}.fsdp_config.strategy": "fsdp2",
+        f"{ACTOR}.fsdp_config.seed": settings.seed,
+        f"+{ACTOR}.fsdp_config.mixed_precision": precision,
+        f"{REF}.fsdp_config.strategy": "fsdp2",
+        f"+{REF}.fsdp_config.mixed_precision": precision,
+        f"{ACTOR}.data_loader_seed": settings.seed,
+        f"{ACTOR}.ppo_mini_batch_size": prompts_per_step(settings),  # one optimiser step on each batch
+        f"{ACTOR}.ppo_micro_batch_size_per_gpu": settings.per_device_train_batch_size,
+        f"{REF}.log_prob_micro_batch_size_per_gpu": settings.per_device_train_batch_size,
+        f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu": settings.per_device_train_batch_size,
+        f"{ACTOR}.checkpoint.save_contents": ["model", "optimizer", "extra", "hf_model"],
+    }
+
+
+def _rollouts(settings: TrainSettings) -> dict[str, Any]:
+    found = {
+        f"{ROLLOUT}.name": "vllm",
+        f"{ROLLOUT}.n": settings.num_generations,
+        f"{ROLLOUT}.temperature": _given(settings, "temperature", 1.0),
+        f"{ROLLOUT}.top_p": _given(settings, "top_p", 1.0),
+        f"{ROLLOUT}.top_k": _given(settings, "top_k", 0) or -1,  # -1 is verl's word for no limit
+        f"{ROLLOUT}.dtype": "bfloat16" if settings.bf16 else "float32",
+        f"{ROLLOUT}.seed": settings.seed,
+        f"{ROLLOUT}.tensor_model_parallel_size": _given(settings, "vllm_tensor_parallel_size", 1),
+        f"{ROLLOUT}.val_kwargs.temperature": settings.heldout_temperature,
+        f"{ROLLOUT}.val_kwargs.top_p": settings.heldout_top_p,
+        f"{ROLLOUT}.val_kwargs.do_sample": settings.heldout_temperature > 0,
+    }
+    for name, of_verl in {
+        "vllm_gpu_memory_utilization": "gpu_memory_utilization",
+        "vllm_max_model_length": "max_model_len",
+    }.items():
+        if value_of(settings, name) is not None:
+            found[f"{ROLLOUT}.{of_verl}"] = value_of(settings, name)
+    return found
+
+
+def _trainer(settings: TrainSettings, resume: bool) -> dict[str, Any]:
+    trackers = [settings.report_to] if isinstance(settings.report_to, str) else settings.report_to
+    saves = value_of(settings, "save_strategy") != "no"
+    steps = settings.max_steps > 0
+    return {
+        "trainer.default_local_dir": str(Path(settings.output_dir).absolute()),
+        "trainer.project_name": "cooper",
+        "trainer.experiment_name": value_of(settings, "run_name") or Path(settings.output_dir).name,
+        "trainer.logger": ["console", *(name for name in trackers if name != "none")],
+        "trainer.total_training_steps": settings.max_steps if steps else None,
+        "trainer.total_epochs": settings.max_steps if steps else int(_given(settings, "num_train_epochs", 3)),
+        "trainer.save_freq": int(settings.save_steps) if saves else -1,
+        "trainer.test_freq": settings.heldout_steps or NEVER,
+        "trainer.val_before_train": True,
+        "trainer.resume_mode": "auto" if resume else "disable",
+    }
+
+
+def cooper_settings(settings: TrainSettings, recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """The recipe's keys that verl has nothing for; they go into verl's configuration under `cooper`."""
+    own = {item.name for item in fields(TrainSettings)} - {"trainer_kwargs", "verl", *OF_VERL}
+    return {key: value for key, value in recipe.items() if key in own}
+
+
+def _given(settings: TrainSettings, name: str, default: Any) -> Any:
+    """A field of TRL's that the recipe gives, or TRL's default."""
+    found = value_of(settings, name)
+    return default if found is None else found

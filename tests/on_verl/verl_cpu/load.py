@@ -1,0 +1,33 @@
+"""Registers the platform "cpu", the FSDP engine on it, and the rollout server "seeded"."""
+
+import cooper_rl.engines.verl.plugin  # noqa: F401, I001  # verl loads it after this module, and what follows needs it
+import verl_cpu.platform  # noqa: F401  # before the modules of verl that ask for the platform
+import verl.utils.distributed as distributed
+from verl.workers.engine import EngineRegistry
+from verl.workers.engine.fsdp import transformer_impl
+from verl.workers.rollout.base import _ROLLOUT_REGISTRY
+from verl.workers.rollout.replica import RolloutReplicaRegistry
+
+from verl_cpu.platform import constant
+
+
+def with_gloo(timeout_second=None, backend=None, start=distributed.initialize_global_process_group_ray):
+    """verl asks torch for the backend "cpu:gloo,cpu:gloo", which torch refuses."""
+    return start(timeout_second, backend or "gloo")
+
+
+distributed.initialize_global_process_group_ray = with_gloo
+EngineRegistry.register(model_type="language_model", backend=["fsdp2"], device="cpu")(
+    transformer_impl.FSDPEngineWithLMHead
+)
+transformer_impl.CPUOffloadPolicy = constant(None)  # the reference policy's: it pins memory, which needs a device
+
+
+def seeded():
+    from verl_cpu.rollouts import SeededReplica
+
+    return SeededReplica
+
+
+RolloutReplicaRegistry.register("seeded", seeded)
+_ROLLOUT_REGISTRY["seeded", "async"] = "verl_cpu.rollouts.SeededAdapter"

@@ -1,0 +1,334 @@
+"""The verl engine without verl: translation of settings, data, refusals, the order of a batch, the remote model."""
+
+import gc
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+from cooper_rl.engines.verl import checkpoints, limits
+from cooper_rl.engines.verl.batches import Rows, in_order, rewards_of, whole_groups
+from cooper_rl.engines.verl.data import DataFiles, rows_of, sample_of, write_rows
+from cooper_rl.engines.verl.given import at, run_settings, settings_of
+from cooper_rl.engines.verl.metrics import dropped, row_of
+from cooper_rl.engines.verl.remote import RemoteRewardModel
+from cooper_rl.engines.verl.run import died, names, run_training
+from cooper_rl.engines.verl.translate import cooper_settings, devices, prompts_per_step, verl_settings
+from cooper_rl.errors import BadInputError
+from cooper_rl.method.checkpoints import complete_checkpoint, last_checkpoint
+from cooper_rl.method.contract import check_reward_model
+from cooper_rl.records import Problem, Sample, Triple
+from cooper_rl.settings.files import EMBEDDED
+from cooper_rl.settings.recipe import load_recipe
+from cooper_rl.settings.train import TrainSettings
+
+QUICKSTART = Path(__file__).parents[2] / "recipes" / "quickstart.yaml"
+SCHEDULE = ["--lr_scheduler_type", "constant", "--lr_scheduler_kwargs", "null"]
+FILES = DataFiles(Path("train.parquet"), Path("heldout.parquet"), 128)
+ACTOR, ROLLOUT = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
+
+
+def settings(*words):
+    return TrainSettings.from_recipe(load_recipe(QUICKSTART, [*SCHEDULE, "--output_dir", "runs/x", *words]))
+
+
+def test_a_recipe_in_verls_settings():
+    found = verl_settings(settings("--verl", "{trainer.n_gpus_per_node: 2, trainer.nnodes: 2}"), FILES)
+    expected = {
+        "trainer.v1.trainer_mode": "cooper",
+        "data.train_batch_size": 32,  # 64 completions on each of 4 devices, in groups of 8
+        "data.max_prompt_length": 128,
+        "data.max_response_length": 64,
+        f"{ROLLOUT}.n": 8,
+        f"{ROLLOUT}.top_k": -1,
+        f"{ACTOR}.ppo_mini_batch_size": 32,  # one optimiser step on the batch
+        f"{ACTOR}.ppo_micro_batch_size_per_gpu": 64,
+        f"{ACTOR}.loss_agg_mode": "seq-mean-token-mean",
+        f"{ACTOR}.use_kl_loss": True,
+        f"{ACTOR}.kl_loss_coef": 0.001,
+        f"{ACTOR}.optim.lr": 2e-4,
+        f"{ACTOR}.optim.betas": [0.9, 0.95],
+        f"{ACTOR}.optim.weight_decay": 0.0,  # TRL's default, where verl's is 0.01
+        f"{ACTOR}.optim.lr_warmup_steps": -1,  # the schedule `constant` has no warmup, whatever warmup_steps says
+        "actor_rollout_ref.model.path": str(EMBEDDED["nano-weekdays"]["policy"]),
+        "trainer.default_local_dir": str(Path("runs/x").absolute()),
+        "trainer.total_training_steps": 120,
+        "trainer.save_freq": 60,
+        "trainer.test_freq": 20,
+        "trainer.resume_mode": "disable",
+        "trainer.logger": ["console"],
+    }
+    assert {key: found[key] for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "place", "value"),
+    [
+        (["--bf16", "true"], f"{ROLLOUT}.dtype", "bfloat16"),
+        (["--lr_scheduler_type", "cosine", "--warmup_steps", "0.1"], f"{ACTOR}.optim.lr_warmup_steps_ratio", 0.1),
+        (["--lr_scheduler_type", "constant_with_warmup"], f"{ACTOR}.optim.lr_warmup_steps", 20),
+        (["--beta", "0"], f"{ACTOR}.use_kl_loss", False),
+        (["--loss_type", "dapo"], f"{ACTOR}.loss_agg_mode", "token-mean"),
+        (["--scale_rewards", "none"], "algorithm.norm_adv_by_std_in_grpo", False),
+        (["--epsilon", "0.1", "--epsilon_high", "0.3"], f"{ACTOR}.clip_ratio_high", 0.3),
+        (["--gradient_accumulation_steps", "4"], "data.train_batch_size", 256),
+        (["--max_steps", "-1", "--num_train_epochs", "2"], "trainer.total_epochs", 2),
+        (["--report_to", "wandb"], "trainer.logger", ["console", "wandb"]),
+        (["--vllm_tensor_parallel_size", "2"], f"{ROLLOUT}.tensor_model_parallel_size", 2),
+        (["--verl", "{actor_rollout_ref.rollout.name: sglang}"], f"{ROLLOUT}.name", "sglang"),
+        (["--heldout_temperature", "0"], f"{ROLLOUT}.val_kwargs.do_sample", False),
+    ],
+)
+def test_one_setting_in_verls_settings(words, place, value):
+    limits.check_supported(settings(*words))
+    assert verl_settings(settings(*words), FILES)[place] == value
+
+
+def test_without_held_out_problems_verl_does_not_validate():
+    found = verl_settings(settings(), DataFiles(Path("train.parquet"), None, 64), resume=True)
+    assert (found["trainer.test_freq"], found["trainer.val_before_train"]) == (-1, False)
+    assert found["data.val_files"] == "train.parquet" and found["trainer.resume_mode"] == "auto"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--lora_rank", "4"], "lora_rank = 4: the verl engine supports 0 only"),
+        (["--num_iterations", "2"], "num_iterations = 2: the verl engine supports 1 only"),
+        (["--loss_type", "bnpo"], "loss_type = 'bnpo': the verl engine supports 'grpo', 'dapo' only"),
+        (["--use_vllm", "false"], "use_vllm = False: the verl engine supports True only"),
+        (["--delta", "3.0"], "delta: the verl engine does not translate it"),
+        (["--lr_scheduler_type", "linear"], "lr_scheduler_type = 'linear': the verl engine supports 'constant'"),
+        (["--lr_scheduler_kwargs", "{a: 1}"], "lr_scheduler_kwargs: verl's schedules have none"),
+        (["--lr_scheduler_type", "null"], "is not"),
+        (["--save_steps", "0.5"], "save_steps = 0.5: verl saves after whole steps"),
+        (["--steps_per_generation", "4"], "steps_per_generation = 4: the verl engine takes one optimiser step"),
+        (["--max_steps", "-1", "--num_train_epochs", "1.5"], "num_train_epochs = 1.5: verl counts whole epochs"),
+        (["--negative_sources", "{assistant: 1}"], "assistant_base_url is not set: on verl the assistant runs on a"),
+        (["--reward_model_sharded", "true", "--reward_model_lora_rank", "4"], "adapters cannot be sharded"),
+        (["--model_name_or_path", "m.gguf"], "verl reads no GGUF"),
+        (["--per_device_train_batch_size", "3"], "24 completions a step .* 8 devices.* multiple of num_generations"),
+    ],
+)
+def test_what_the_verl_engine_does_not_have_is_refused(words, message):
+    with pytest.raises(BadInputError, match=message):
+        chosen = [*words, "--num_generations", "16"] if "per_device" in words[0] else words
+        run_training(load_recipe(QUICKSTART, [*SCHEDULE, "--output_dir", "runs/x", *chosen]))
+    assert not Path("runs/x").exists()
+
+
+def test_a_schedule_that_is_not_named_is_refused():
+    recipe = load_recipe(QUICKSTART, ["--output_dir", "runs/x"])
+    del recipe["lr_scheduler_type"], recipe["lr_scheduler_kwargs"]
+    with pytest.raises(BadInputError, match="lr_scheduler_type is not set, and its default, linear, is none of verl's"):
+        limits.check_supported(TrainSettings.from_recipe(recipe))
+
+
+def test_every_setting_of_trl_is_read_or_refused():
+    assert not set(limits.READ) & set(limits.ONLY)
+    from cooper_rl.settings.trl_fields import FIELDS
+
+    assert {*limits.READ, *limits.ONLY} - {"lora_rank"} <= set(FIELDS)
+
+
+def test_devices_are_those_of_all_nodes():
+    assert devices(settings()) == 8 and prompts_per_step(settings()) == 64
+    assert devices(settings("--verl", "{trainer.nnodes: 2}")) == 16
+
+
+def test_problems_as_verls_rows_and_back(tmp_path):
+    problems = [Problem("1 + 1?", "2", "made", "p1", {"worked_solution": "So 2."}), Problem("2 + 2?", "4")]
+    path = write_rows(tmp_path / "problems" / "train.parquet", rows_of(problems, "made", "Think."))
+    rows = pyarrow.parquet.read_table(path).to_pylist()
+    assert rows[0]["prompt"] == [
+        {"role": "system", "content": "Think."},
+        {"role": "user", "content": "1 + 1?"},
+    ]
+    back = [sample_of({**row, "raw_prompt": row["prompt"]}, "It is 2.") for row in rows]
+    assert back == [Sample("1 + 1?", "2", "It is 2.", "p1", "So 2."), Sample("2 + 2?", "4", "It is 2.")]
+
+
+def test_a_users_own_row_needs_a_reference_answer_only():
+    row = {"raw_prompt": [{"role": "user", "content": "1 + 1?"}], "reward_model": {"ground_truth": 2}}
+    assert sample_of(row, "2") == Sample("1 + 1?", "2", "2")
+    with pytest.raises(BadInputError, match=r"data row 7: no reward_model.ground_truth"):
+        sample_of({**row, "reward_model": {}, "extra_info": {"index": 7}}, "2")
+
+
+def rows(*listed):
+    """Rows from (uid, index, response)."""
+    uids, indices, responses = zip(*listed, strict=True)
+    return Rows(uids, indices, responses, [Sample(uid, "", str(ids)) for uid, _, ids in listed])
+
+
+def test_the_order_of_a_batch_does_not_depend_on_who_answered_first():
+    listed = [("b", 1, [9]), ("a", 2, [5]), ("b", 1, [3]), ("a", 2, [4]), ("c", 1, [8])]
+    batches = [rows(*listed), rows(*listed[::-1]), rows(*[(uid + "x", i, ids) for uid, i, ids in listed])]
+    ordered = [batch.select(in_order(batch)) for batch in batches]
+    assert [list(batch.responses) for batch in ordered] == [[[3], [9], [8], [4], [5]]] * 3
+    assert list(ordered[0].uids) == ["b", "b", "c", "a", "a"]
+
+
+def test_a_prompt_that_lacks_rollouts_has_reward_0():
+    batch = rows(("a", 0, [1]), ("a", 0, [2]), ("b", 1, [3]), ("c", 2, [4]), ("c", 2, [5]))
+    whole = whole_groups(batch, 2)
+    assert whole == [0, 1, 3, 4]
+    assert rewards_of([0.1, 0.2, 0.3, 0.4], whole, 5) == [0.1, 0.2, 0.0, 0.3, 0.4]
+
+
+CONFIGURATION = {
+    "trainer": {"default_local_dir": "/runs/x", "v1": {"sampler": {"custom_sampler": {"path": None}}}},
+    "data": {"max_response_length": 64, "seed": 3},
+    "actor_rollout_ref": {
+        "rollout": {"n": 8},
+        "actor": {"ppo_micro_batch_size_per_gpu": 4, "checkpoint": {"async_save": False}},
+        "model": {"path": str(EMBEDDED["nano"]["policy"])},
+    },
+    "reward": {"reward_model": {"enable": False}},
+    "cooper": {"reward_model_name_or_path": "nano", "pairs_per_prompt": 1},
+}
+
+
+def test_the_settings_of_a_run_out_of_verls_configuration():
+    found = settings_of(CONFIGURATION)
+    assert (found.num_generations, found.max_completion_length, found.seed, found.arm) == (8, 64, 3, "cooper")
+    assert found.pairs_per_prompt == 1 and found.output_dir == "/runs/x"
+    written = run_settings(CONFIGURATION, found)
+    assert written["num_generations"] == 8 and written["pairs_per_prompt"] == 1 and written["cotrain"] is True
+    assert at(CONFIGURATION, "data.seed") == 3 and at(CONFIGURATION, "data.seed.x") is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"cooper": {"pairs_per_promt": 1}}, "cooper: unknown key 'pairs_per_promt'; did you mean 'pairs_per_prompt'"),
+        ({"cooper": {"pairs_per_prompt": "many"}}, "cooper: pairs_per_prompt: 'many' is not a whole number"),
+        ({"cooper": {"num_generations": 4}}, "cooper.num_generations = 4 contradicts actor_rollout_ref.rollout.n = 8"),
+        ({"cooper": {"temperature": 0.5}}, "cooper.temperature: not a setting of Cooper's own; give verl's"),
+        ({"cooper": {"model_name_or_path": "nano-weekdays"}}, "cooper.model_name_or_path contradicts"),
+        ({"reward": {"reward_model": {"enable": True}}}, "reward.reward_model.enable = True: the trainer cooper needs"),
+    ],
+)
+def test_a_configuration_that_does_not_go_is_refused(change, message):
+    with pytest.raises(BadInputError, match=message):
+        settings_of({**CONFIGURATION, **change})
+
+
+def test_what_a_recipe_passes_through_verl_comes_back():
+    """The method's settings of a run by `cooper train --engine verl` are the recipe's."""
+    recipe = load_recipe(QUICKSTART, [*SCHEDULE, "--output_dir", "/runs/x", "--arm", "static"])
+    chosen = TrainSettings.from_recipe(recipe)
+    tree = json.loads(json.dumps(CONFIGURATION))
+    for place, value in verl_settings(chosen, FILES).items():
+        *above, last = place.removeprefix("+").split(".")
+        part = tree
+        for name in above:
+            part = part.setdefault(name, {})
+        part[last] = value
+    found = settings_of({**tree, "cooper": cooper_settings(chosen, recipe)})
+    differing = {name for name in vars(found) if getattr(found, name) != getattr(chosen, name)}
+    assert differing == {"max_steps", "trainer_kwargs"}  # the trainer sets the one; verl has read the other
+
+
+def test_a_line_of_metrics():
+    times = {"gen": 2.0, "old_log_prob": 0.5, "update_actor": 1.0, "step": 9.0}
+    found = row_of({"actor/grad_norm": 0.5, "actor/kl_loss": 0.1, "response_length/mean": 30, "note": "x"}, times)
+    assert found["grad_norm"] == 0.5 and found["kl"] == 0.1 and found["completions/mean_length"] == 30
+    assert found["time/generate_seconds"] == 2.0 and found["time/policy_seconds"] == 1.5 and "note" not in found
+    assert not dropped({"actor/grad_norm": 0.5}) and dropped({"actor/grad_norm": float("nan")})
+
+
+class Ranks:
+    """The ranks of a worker group, in this process, each with a model of its own."""
+
+    def __init__(self, models):
+        self.models = models
+        self.calls = []
+
+    def __call__(self, name, *shares):
+        self.calls.append((name, shares))
+        return [getattr(model, name)(*own) for model, own in zip(self.models, zip(*shares, strict=True), strict=True)]
+
+
+def ranks_of(count):
+    from cooper_rl.engines.verl.rank import RewardModelRank
+
+    chosen = settings("--reward_model_learning_rate", "1e-4", "--reward_model_warmup_steps", "2")
+    return Ranks([RewardModelRank(chosen, "cpu") for _ in range(count)])
+
+
+def test_the_remote_reward_model_keeps_the_contract(tmp_path):
+    ranks = ranks_of(1)
+    check_reward_model(RemoteRewardModel(ranks, 1), RemoteRewardModel(ranks_of(1), 1), tmp_path)
+    gc.collect()
+    assert ranks.models[0].snapshots == {}, "a snapshot that nothing refers to is freed on the ranks"
+
+
+def test_records_are_shared_out_and_scores_come_back_in_order():
+    class Scorer:
+        def score(self, share):
+            return [float(record.completion) for record in share]
+
+    ranks = Ranks([Scorer() for _ in range(3)])
+    records = [Triple("q", "r", str(i)) for i in range(7)]
+    assert RemoteRewardModel(ranks, 3).score(records) == [float(i) for i in range(7)]
+    assert [len(share) for share in ranks.calls[0][1][0]] == [2, 2, 3]
+    assert RemoteRewardModel(ranks, 3).score([]) == []
+
+
+def test_the_newest_complete_checkpoint_is_chosen(tmp_path):
+    from types import SimpleNamespace
+
+    def config(mode, path=None):
+        trainer = {"resume_mode": mode, "resume_from_path": path, "default_local_dir": str(tmp_path)}
+        return SimpleNamespace(trainer=SimpleNamespace(**trainer))
+
+    empty = config("auto")
+    checkpoints.choose(empty)
+    assert empty.trainer.resume_mode == "disable"
+    for step in (2, 4, 10):
+        folder = tmp_path / f"{checkpoints.PREFIX}{step}"
+        folder.mkdir()
+        (folder / "monitors.json").write_text("{}")
+        if step < 10:
+            complete_checkpoint(folder, step)  # the last one was cut off
+    found = config("auto")
+    checkpoints.choose(found)
+    assert found.trainer.resume_from_path == str(tmp_path / "global_step_4")
+    assert last_checkpoint(tmp_path) is None
+    with pytest.raises(BadInputError, match=r"no monitors.json; it is no checkpoint of the trainer cooper"):
+        checkpoints.choose(config("resume_path", str(tmp_path)))
+    checkpoints.complete(tmp_path / "global_step_10", 10, 2)
+    assert {path.name for path in tmp_path.iterdir()} == {"global_step_4", "global_step_10"}
+
+
+def test_how_a_run_ended_is_one_line():
+    told = died(settings(), RuntimeError("\nfirst line\nsecond line"))
+    assert told.startswith("runs/x: the run on verl ended early (RuntimeError: first line)") and "\n" not in told
+    assert names({"a": {"b": 1}, "c": 2}) == {"a", "a.b", "c"}
+
+
+PLUGIN = """
+import importlib, logging, sys, types
+logging.basicConfig(format="%(message)s")
+for name in ("verl", "verl.utils", "verl.utils.import_utils", "verl.trainer", "verl.trainer.ppo"):
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__path__ = [sys.argv[1]]
+sys.modules["verl.utils"].import_utils = sys.modules["verl.utils.import_utils"]
+import cooper_rl.engines.verl.plugin as plugin
+assert plugin.plugin_loaded() and not sys.modules["verl.utils.import_utils"].is_trl_available()
+assert "cooper_rl.engines.verl.trainer" not in sys.modules
+assert importlib.import_module("verl.trainer.ppo.v1").executed
+"""
+
+
+def test_a_plugin_that_cannot_be_loaded_says_so(tmp_path):
+    """In place of verl there are empty modules, so that the plugin loads, and its trainer does not."""
+    (tmp_path / "v1.py").write_text("executed = True\n")
+    done = subprocess.run([sys.executable, "-c", PLUGIN, str(tmp_path)], capture_output=True, text=True, env=os.environ)
+    assert done.returncode == 0, done.stderr
+    assert "cooper-rl: trainer.v1.trainer_mode=cooper is not there, since its trainer cannot be loaded" in done.stderr
