@@ -16,7 +16,11 @@ DOCS = ROOT / "docs"
 PAGES = [
     *(DOCS / f"{name}.md" for name in ("concepts", "tutorial", "clusters", "faults", "long-runs", "run-folder")),
     *(DOCS / f"{name}.md" for name in ("settings", "recipes", "metrics", "evaluation", "verifyrm", "extending")),
-    *(DOCS / f"{name}.md" for name in ("extending-forms", "verifier", "algorithm")),
+    *(
+        DOCS / f"{name}.md"
+        for name in ("extending-forms", "verifier", "algorithm", "verl", "report", "results", "speed")
+    ),
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "docs/cooper-in-your-trainer.md")),
     *sorted((DOCS / "tutorials").glob("*.md")),
     *sorted((ROOT / "examples").rglob("*.md")),
 ]
