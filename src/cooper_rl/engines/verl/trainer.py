@@ -184,6 +184,8 @@ class CooperPPOTrainer(PPOTrainerSync):  # type: ignore[misc]
         if self._is_due(self.settings.heldout_steps) or global_steps >= self.total_training_steps:
             metrics.update(self.measured.of_reward_model(self.cooper.reward_model))
         self.cooper.journal.log(global_steps, {**row_of(metrics, timing_raw), **self.report.metrics})
+        if self.saved == global_steps:  # not before: a resumed run does not write the line of this step again
+            checkpoints.complete(self._folder(), global_steps, self.settings.save_total_limit)
         if self.report.stop and global_steps < self.total_training_steps:
             raise CooperError(
                 f"{self.settings.output_dir}: the hacking alarm stopped the run after step {global_steps}, with a"
@@ -194,8 +196,7 @@ class CooperPPOTrainer(PPOTrainerSync):  # type: ignore[misc]
         return Path(self.config.trainer.default_local_dir).absolute() / f"{checkpoints.PREFIX}{self.global_steps}"
 
     def _save_checkpoint(self) -> None:
-        """The method's part first, then verl's, then the mark that the folder is complete."""
+        """The method's part first, then verl's. The mark that the folder is complete follows the step's metrics."""
         self.cooper.save(self._folder())
         super()._save_checkpoint()
         self.saved = self.global_steps
-        checkpoints.complete(self._folder(), self.global_steps, self.settings.save_total_limit)
