@@ -4,7 +4,7 @@
 # make docs: the site with the API reference, in build/site.  make results: the pages of the results, from docs/data.
 PYTHON ?= python3
 BIN := .venv/bin
-PYTEST = $(BIN)/python -m pytest -q -n 2 --dist worksteal
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal # two processes, so one thread each
 STAMP := .venv/.made
 VERL_BIN := .venv-verl/bin
 VERL_STAMP := .venv-verl/.made

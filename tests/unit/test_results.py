@@ -29,9 +29,15 @@ def test_the_pages_are_what_the_script_writes(results):
     drawings = {path for path in (ROOT / "docs" / "figures").glob("*.svg") if not path.name.startswith("joint-step")}
     assert made == {*(ROOT / "docs" / "experiments").glob("*"), *drawings}
     readme = (ROOT / "README.md").read_text()
-    assert results.means(results.data_of("default")) in readme  # the table there is this one
-    mined = results.Experiment("mined", ROOT / "docs")
-    assert mined.span("perturbed") in readme and mined.span("mined-and-perturbed") in readme
+    default, alone = (results.Experiment(name, ROOT / "docs") for name in ("default", "arithmetic"))
+    for arm in ("rule", "static", "cooper"):
+        (row,) = re.findall(rf"^\| `{arm}` \|.*$", readme, re.MULTILINE)
+        accuracies = [default.mean(arm, metric) for metric in ("base", "true accuracy end")]
+        assert f"| {' | '.join(accuracies)} |" in row
+        if arm != "rule":
+            assert f"| {', '.join(default.mean(arm, f'RM accuracy {when}') for when in ('start', 'end'))} |" in row
+    assert f"Cooper ends {default.difference('cooper', 'rule').lstrip('+')} above the rule" in readme
+    assert f"the difference is {alone.difference('cooper', 'rule')}." in readme
 
 
 def test_results_are_short_and_their_words_hold_no_figure_of_the_runs():
@@ -54,7 +60,11 @@ def test_a_page_follows_its_data_and_is_left_out_without_them(tmp_path, results)
                 shutil.copy(path, data.parent)
     files = results.written(tmp_path)
     assert page not in files and "experiments/misjudged.md" not in files[tmp_path / "results.md"]
-    variants = ["static", *(f"{arm}-{rate}" for rate in (3, 10, 30) for arm in ("rule", "before", "cooper"))]
+    variants = [
+        "static",
+        "cooper-0",
+        *(f"{arm}-{rate}" for rate in (3, 10, 30) for arm in ("rule", "before", "cooper")),
+    ]
     runs = []
     for place, variant in enumerate(variants):
         for seed in (0, 1):
@@ -67,9 +77,9 @@ def test_a_page_follows_its_data_and_is_left_out_without_them(tmp_path, results)
             runs.append(run)
     data.write_text(json.dumps(runs))
     files = results.written(tmp_path)
-    # cooper-30 is the tenth: 0.5 + 9 / 50 + 0.1 / 2; before-30 the ninth, rule-30 the eighth
+    # cooper-30 is the eleventh: 0.5 + 10 / 50 + 0.1 / 2; before-30 the tenth, rule-30 the ninth
     assert (
-        "| cooper-30 | 2 | 0.400 | 0.730 ± 0.635 |" in files[page]
+        "| cooper-30 | 2 | 0.400 | 0.750 ± 0.635 |" in files[page]
         and "| cooper-30 - before-30 | +0.020 | +0.020 | +0.020 |" in files[page]
     )
     assert "percent of the right answers" in files[tmp_path / "figures" / "misjudged-recall-of-misjudged.svg"]
