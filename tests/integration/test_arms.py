@@ -144,6 +144,7 @@ def test_held_out_steps_of_zero_measure_at_the_ends_alone(tmp_path):
         train(tmp_path / "other", "rule", heldout_steps=-1)
 
 
+@pytest.mark.slow  # 28 seconds: a model of its own
 def test_an_assistant_of_its_own_rewrites(tmp_path):
     """`assistant_model` names another model than the base policy: with the base's weights the pairs are the same, and
     without a reference policy (beta 0) the base is loaded for it."""
@@ -169,6 +170,7 @@ def test_an_assistant_of_its_own_rewrites(tmp_path):
     assert negatives["base"] and not set(negatives["base"]) & set(negatives["other"])
 
 
+@pytest.mark.slow  # 31 seconds; test_several_processes has ranks too
 def test_two_ranks_are_one_run(tmp_path):
     """torchrun on CPUs: one world of two, one run folder, twice the batch."""
     small = {**SMALL, "max_steps": 2, "save_steps": 2, "reward_threshold": 0.5}
@@ -183,6 +185,7 @@ def test_two_ranks_are_one_run(tmp_path):
     assert [row["step"] for row in rows] == [0, 1, 2]
 
 
+@pytest.mark.slow  # 25 seconds: two runs
 def test_adapters_alone_are_trained_and_kept(tmp_path):
     """LoRA on policy and reward model: small checkpoints, a resumed run is the straight one, both load again."""
     from cooper_rl.verifyrm import VerifyRM

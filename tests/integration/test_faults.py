@@ -120,6 +120,7 @@ def test_sigterm_makes_a_checkpoint_and_resume_goes_on(tmp_path):
             assert found[step].get(key) == pytest.approx(figures[key], abs=1e-6, nan_ok=True), (step, key)
 
 
+@pytest.mark.slow  # 44 seconds: two runs
 def test_a_full_disk_is_one_line_and_the_checkpoint_before_stays(tmp_path):
     """A limit on the size of files stands in for the disk: the same error, at the same place."""
     done = subprocess.run(

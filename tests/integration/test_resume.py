@@ -63,6 +63,7 @@ def straight(tmp_path_factory):
     return folder, train(folder)
 
 
+@pytest.mark.slow  # 35 seconds: the straight run
 def test_the_checkpoint_holds_the_reward_model(straight):
     """Known fault 7: no reward-model weights in the checkpoint."""
     folder, rows = straight
@@ -75,6 +76,7 @@ def test_the_checkpoint_holds_the_reward_model(straight):
     assert learned == [step for step, row in rows.items() if row.get("pairs/count")] and len(learned) > STEPS / 2
 
 
+@pytest.mark.slow  # 65 seconds: three runs; test_faults has SIGTERM and resume
 def test_killed_between_saves_and_during_a_save(straight, tmp_path):
     def fourth_step(folder):
         path = folder / "metrics.jsonl"
@@ -92,6 +94,7 @@ def test_killed_between_saves_and_during_a_save(straight, tmp_path):
     assert pairs == [path.read_text() for path in sorted((straight[0] / "pairs").glob("*"))]
 
 
+@pytest.mark.slow  # 41 seconds: three runs
 def test_a_run_made_longer_has_the_longer_schedules_learning_rates(tmp_path):
     schedules = {"lr_scheduler_type": "linear", "lr_scheduler_kwargs": None, "reward_model_lr_scheduler_type": "linear"}
     words = words_of({**schedules, "warmup_steps": 0, "reward_model_warmup_steps": 0, "heldout_steps": 0})

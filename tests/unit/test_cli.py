@@ -42,11 +42,12 @@ def test_help_names_every_key(command):
     sections = described_keys(command)
     described = {key: text for _, keys in sections for key, text in keys}
     known = {f"--{key}" for key in known_keys(command)}
-    assert described.keys() < known if command == "train" else described.keys() == known
+    of_training = command in ("train", "serve")  # both take a training recipe
+    assert described.keys() < known if of_training else described.keys() == known
     done, imported = cooper(command, "--help")
     assert all(f"  {key} " in done.stdout or f"  {key}\n" in done.stdout for key in described)
     assert all(f"\n{heading}:\n" in done.stdout for heading, _ in sections)
-    assert ("and every field of TRL's GRPOConfig" in done.stdout.splitlines()[-1]) == (command == "train")
+    assert ("and every field of TRL's GRPOConfig" in done.stdout.splitlines()[-1]) == of_training
     assert "torch" not in imported
     if command == "eval":
         assert (

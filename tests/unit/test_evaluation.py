@@ -99,6 +99,7 @@ def labelled(tmp_path):
     return path
 
 
+@pytest.mark.slow  # 45 seconds: every probe, every interval
 def test_evaluate_files(labelled):
     def perfect(triples):
         return np.array([float(t.completion == f"#### {t.reference_answer}") for t in triples])
@@ -113,6 +114,7 @@ def test_evaluate_files(labelled):
     assert set(found["probes"]) == {"rule", "perfect"} and set(found["probes"]["perfect"].values()) == {1.0}
 
 
+@pytest.mark.slow  # 49 seconds: a process of its own for each call
 def test_the_command(labelled, capsys):
     app(["eval-rm", "--model", "nano", str(labelled), "--json"], standalone_mode=False)
     found = json.loads(capsys.readouterr().out)

@@ -107,6 +107,7 @@ def test_a_run_made_longer_has_the_longer_schedules_learning_rate(train_file, tm
     assert rates == pytest.approx([1, 1, 2 / 3, 1 / 3])  # one step of warm-up at least
 
 
+@pytest.mark.slow  # 32 seconds: three processes
 @pytest.mark.numeric
 def test_two_processes_train_as_one(train_file, tmp_path):
     """Two gloo ranks with a batch each are one process that accumulates two batches."""
