@@ -28,7 +28,7 @@ from cooper_rl.jsonl import whole_records
 from cooper_rl.method.agreement import shares
 from cooper_rl.method.doubt import Doubt, estimate, logits
 from cooper_rl.method.negatives.mined import mined
-from cooper_rl.records import THRESHOLD, Batch, Reason, Report, Rollout, Verdict
+from cooper_rl.records import THRESHOLD, Batch, Report, Rollout, Verdict
 from cooper_rl.report.runs import Run, read_run
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.verifiers.kinds import misses_per_hit
@@ -46,11 +46,9 @@ Weighed = tuple[Rollout, bool, dict[str, float]]  # a rollout, whether it is tru
 
 
 def rollout_of(row: dict[str, object]) -> Rollout:
-    """A line of `rollouts/`."""
-    names = {field.name for field in fields(Rollout)}
-    made = Rollout(**{key: value for key, value in row.items() if key in names})  # type: ignore[arg-type]
-    verdict, reason = Verdict(made.verdict), Reason(made.reason)
-    return replace(made, verdict=verdict, reason=reason, right_estimate=0.0, held_back="")
+    """A line of `rollouts/`, as the run scored it: without a first score, and not held back."""
+    names = {field.name for field in fields(Rollout)} - {"start_score", "right_estimate", "held_back"}
+    return Rollout.from_record({key: value for key, value in row.items() if key in names})
 
 
 def weighed(run: Run, misses: float | None) -> Iterator[list[Weighed]]:
@@ -63,7 +61,7 @@ def weighed(run: Run, misses: float | None) -> Iterator[list[Weighed]]:
     model = VerifyRM.from_pretrained(resolve_model(run.config["reward_model_name_or_path"], "reward_model"))
     doubts = {score: Doubt(rate, 1.0) for score in ("present", "first")}
     for step, path in enumerate(run.steps_of("rollouts"), 1):
-        present = [replace(rollout_of(row), start_score=None) for row in whole_records(path)]
+        present = [rollout_of(row) for row in whole_records(path)]
         first_scores = model.score_records(present).tolist()
         first = [replace(rollout, start_score=score) for rollout, score in zip(present, first_scores, strict=True)]
         for score, rollouts in (("present", present), ("first", first)):

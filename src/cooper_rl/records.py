@@ -174,6 +174,11 @@ class Rollout:
             answer=verification.answer,
         )
 
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Rollout:
+        """A rollout from its fields as JSON has them: verdict and reason are texts."""
+        return cls(**{**record, "verdict": Verdict(record["verdict"]), "reason": Reason(record["reason"])})
+
     @property
     def verification(self) -> Verification:
         """The verdict with its reason."""

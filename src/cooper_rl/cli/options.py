@@ -24,13 +24,14 @@ class RecipeCommand(TyperCommand):
     """A command whose help ends with the settings that its recipe may have."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        from cooper_rl.settings.commands import takes_training_recipe
         from cooper_rl.settings.help import described_keys
 
         formatter.write("\nSettings, in the recipe or as --key value:\n")
         for heading, keys in described_keys(str(self.name)):
             with formatter.section(heading):
                 formatter.write_dl(keys)
-        if self.name in ("train", "serve"):
+        if takes_training_recipe(str(self.name)):
             formatter.write("\nand every field of TRL's GRPOConfig.\n")
 
 

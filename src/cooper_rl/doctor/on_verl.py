@@ -33,7 +33,7 @@ def estimate_on_verl(settings: TrainSettings, device_gib: float) -> dict[str, fl
     """GiB by part, for one device.
 
     Args:
-        device_gib: the device's memory, of which the rollout server takes a share.
+        device_gib: the device's memory. The rollout server takes a share of it.
     """
     policy = shape_of(resolve_model(settings.model_name_or_path, "policy"))
     tokens = prompt_tokens(settings) + settings.max_completion_length

@@ -23,8 +23,9 @@ from cooper_rl.parts import find
 from cooper_rl.records import LabelledCompletion, Problem
 from cooper_rl.settings.files import EMBEDDED, resolve_model
 from cooper_rl.settings.train import TrainerSettings, TrainRecipe, TrainSettings
-from cooper_rl.verifyrm import VerifyRM
+from cooper_rl.verifyrm import VerifyRM, ranks, sharding
 from cooper_rl.verifyrm.triples import read_triples
+from cooper_rl.verifyrm.updater import RewardModelUpdater
 
 if TYPE_CHECKING:
     from cooper_rl.engines.trl.config import CooperConfig
@@ -98,6 +99,26 @@ def load_reward_model(named: TrainRecipe, config: TrainerSettings) -> VerifyRM |
             raise BadInputError(f"reward_model_lora_rank: {named.reward_model_type} has no adapters; leave it out")
         reward_model.add_adapters(named.reward_model_lora_rank, named.reward_model_lora_alpha)
     return reward_model
+
+
+def placed(
+    reward_model: VerifyRM | RewardModel, config: TrainerSettings, device: torch.device | str | None = None
+) -> RewardModel:
+    """The reward model as the method trains it: a VerifyRM with its precision and its optimiser.
+
+    It is sharded over the ranks if the settings say so.
+
+    Args:
+        device: a VerifyRM is moved to it; None leaves it where it is.
+    """
+    if not isinstance(reward_model, VerifyRM):
+        return reward_model
+    if device is not None:
+        reward_model.model.to(device)
+    reward_model.autocast = torch.bfloat16 if config.bf16 else None
+    if config.reward_model_sharded and ranks.size() > 1:
+        sharding.shard(reward_model.model)
+    return RewardModelUpdater(reward_model, config, max(1, config.max_steps))
 
 
 def load_assistant(named: TrainRecipe, config: TrainerSettings) -> Generator | None:

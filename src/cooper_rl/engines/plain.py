@@ -20,7 +20,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, get_scheduler, set
 
 from cooper_rl.devices import own_device
 from cooper_rl.engines.grpo import advantages, grpo_loss
-from cooper_rl.engines.parts import Parts, environment, load_parts, resolved, settings_of
+from cooper_rl.engines.parts import Parts, environment, load_parts, placed, resolved, settings_of
 from cooper_rl.engines.plain_limits import check_supported
 from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.errors import BadInputError, CooperError
@@ -33,9 +33,7 @@ from cooper_rl.method.checkpoints import complete_checkpoint
 from cooper_rl.method.negatives.assistant import Assistant
 from cooper_rl.records import Problem, Sample
 from cooper_rl.verifiers import RuleVerifier
-from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.scoring import pad
-from cooper_rl.verifyrm.updater import RewardModelUpdater
 
 
 def run_training(recipe: Mapping[str, Any], *, resume: bool = False) -> None:
@@ -71,9 +69,7 @@ class PlainTrainer:
         self.verifier = RuleVerifier(
             config.verifier, workers=config.verifier_workers, deadline_seconds=config.verifier_deadline_seconds
         )
-        reward_model = parts.reward_model
-        if isinstance(reward_model, VerifyRM):
-            reward_model = RewardModelUpdater(reward_model, config, config.max_steps)
+        reward_model = None if parts.reward_model is None else placed(parts.reward_model, config)
         assistant = parts.assistant or TransformersGenerator(self.ref_policy, self.tokenizer)
         self.cooper = make_cooper(
             config,

@@ -61,7 +61,9 @@ class Doubt(Monitor):
 
     def with_start_scores(self, rollouts: Sequence[Rollout]) -> list[Rollout]:
         """The rollouts with `start_score` filled in, where the reward model can tell."""
-        scores = self.scorer(rollouts) if self.scorer else [None] * len(rollouts)
+        if not self.scorer:
+            return list(rollouts)
+        scores = self.scorer(rollouts)
         return [replace(rollout, start_score=score) for rollout, score in zip(rollouts, scores, strict=True)]
 
     def weigh(self, rollouts: Sequence[Rollout], step: int) -> list[Rollout]:

@@ -92,7 +92,7 @@ def read_run(path: Path) -> Run:
 
 
 def told_apart(runs: Sequence[Run]) -> list[Run]:
-    """The runs with labels of which no two are equal for one seed: runs of one arm with other settings stay apart.
+    """The runs with labels, so that runs of one arm with other settings stay apart.
 
     Where arm and seed tell all runs apart, the labels stay empty. Otherwise the folders' names are added to the arms.
     """

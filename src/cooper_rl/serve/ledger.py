@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cooper_rl.errors import CooperError
-from cooper_rl.records import Batch, Reason, Rollout, Verdict
+from cooper_rl.records import Batch, Rollout
 from cooper_rl.serve.wire import Answer
 
 FILE = "served.sqlite3"
@@ -217,5 +217,4 @@ def _text(rollout: Rollout) -> str:
 
 
 def _rollout(text: str) -> Rollout:
-    record = dict(zip(FIELDS, json.loads(text), strict=True))
-    return Rollout(**{**record, "verdict": Verdict(record["verdict"]), "reason": Reason(record["reason"])})
+    return Rollout.from_record(dict(zip(FIELDS, json.loads(text), strict=True)))

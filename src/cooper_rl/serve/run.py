@@ -6,10 +6,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-import torch
 import uvicorn
 
-from cooper_rl.engines.parts import load_assistant, load_heldout_triples, load_labelled, load_reward_model
+from cooper_rl.engines.parts import load_assistant, load_heldout_triples, load_labelled, load_reward_model, placed
 from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.generation.in_process import TransformersGenerator
 from cooper_rl.method.build import make_cooper
@@ -23,8 +22,6 @@ from cooper_rl.serve.protocol import impatient
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.serve import ServeSettings, check_server_settings
 from cooper_rl.verifiers import RuleVerifier
-from cooper_rl.verifyrm import VerifyRM
-from cooper_rl.verifyrm.updater import RewardModelUpdater
 
 
 def run_server(
@@ -52,10 +49,7 @@ def run_server(
 
 def make_core(settings: ServeSettings, verifier: RuleVerifier) -> Cooper:
     """The method as in training, without a policy."""
-    reward_model: Any = load_reward_model(settings, settings) if settings.needs_reward_model else None
-    if isinstance(reward_model, VerifyRM):
-        reward_model.autocast = torch.bfloat16 if settings.bf16 else None
-        reward_model = RewardModelUpdater(reward_model, settings, max(1, settings.max_steps))
+    reward_model = placed(load_reward_model(settings, settings), settings) if settings.needs_reward_model else None
     rehearsal, anchors = load_labelled(settings, settings)
 
     def assistant() -> Assistant:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterable
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from cooper_rl.method.journal import finite
 from cooper_rl.records import Rollout
 from cooper_rl.serve.errors import RefusedError
 from cooper_rl.settings.serve import ServerSettings
@@ -100,8 +100,7 @@ class Answer(NamedTuple):
     @classmethod
     def of(cls, rollout: Rollout, version: int) -> Answer:
         """The answer about a rollout; a score that is not a number is None."""
-        score = rollout.score if math.isfinite(rollout.score) else None
-        return cls(version, rollout.reward, score, rollout.verdict.value, rollout.reason.value)
+        return cls(version, rollout.reward, finite(rollout.score), rollout.verdict.value, rollout.reason.value)
 
 
 def together(answers: Iterable[Answer], version: int) -> ScoreAnswer:
@@ -150,8 +149,4 @@ def check_call(call: ScoreBody, limits: ServerSettings) -> None:
 
 def finite_only(metrics: dict[str, Any]) -> dict[str, float | None]:
     """The metrics that are numbers, with None for those that are not finite."""
-    return {
-        name: float(value) if math.isfinite(value) else None
-        for name, value in metrics.items()
-        if isinstance(value, int | float)
-    }
+    return {name: finite(float(value)) for name, value in metrics.items() if isinstance(value, int | float)}

@@ -22,17 +22,22 @@ CONFIGS: dict[str, type[Any]] = {
 }
 
 
+def takes_training_recipe(command: str) -> bool:
+    """Whether the command's recipe is a training recipe, in which TRL's fields may stand too."""
+    return issubclass(CONFIGS[command], TrainSettings)
+
+
 def known_keys(command: str) -> dict[str, tuple[Any, Mapping[str, Any]]]:
     """The keys that a recipe of this command may have, each with its type and its field's metadata.
 
-    For `train` and `serve` these are also the fields of TRL's GRPOConfig, in TRL's types, without metadata.
+    Of a training recipe these are also the fields of TRL's GRPOConfig, in TRL's types, without metadata.
     """
     cls = CONFIGS[command]
     kinds = types_of(cls)
     own: dict[str, tuple[Any, Mapping[str, Any]]] = {
         item.name: (kinds[item.name], item.metadata) for _, group in groups_of(cls) for item in group
     }
-    if not issubclass(cls, TrainSettings):
+    if not takes_training_recipe(command):
         return own
     from cooper_rl.settings.trl_fields import FIELDS
 

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from cooper_rl.errors import BadInputError, MissingFileError
-from cooper_rl.settings.commands import known_keys
+from cooper_rl.settings.commands import known_keys, takes_training_recipe
 from cooper_rl.settings.reward import ARMS, resolve_arm
 from cooper_rl.settings.typecheck import check_range, checked
 
@@ -63,7 +63,7 @@ def checked_keys(keys: Mapping[str, Any], command: str, source: str) -> dict[str
         kind, metadata = known[key]
         found[key] = checked(key, value, kind, source)
         check_range(key, found[key], metadata, source)
-    if command in ("train", "serve"):
+    if takes_training_recipe(command):
         resolve_arm(found.get("arm"), found.get("reward"), found.get("cotrain"), source)
     return found
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
 from datasets import Dataset
 from safetensors import SafetensorError
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from trl.models import unwrap_model_for_generation
 
+from cooper_rl.engines.parts import placed
 from cooper_rl.engines.trl.callback import CooperCallback
 from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.engines.trl.lean import LeanGRPOTrainer
@@ -28,7 +28,7 @@ from cooper_rl.method.negatives.assistant import Assistant
 from cooper_rl.method.reward_model import RewardModel
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.verifiers import RuleVerifier
-from cooper_rl.verifyrm import VerifyRM, sharding
+from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.trainer import take_up
 from cooper_rl.verifyrm.updater import RewardModelUpdater
 
@@ -87,7 +87,8 @@ class CooperTrainer(LeanGRPOTrainer):
         self.signalled = False  # whether this rank has received SIGTERM
         self.alarm_stops = False
         self.stopped_by = ""  # "signal" or "alarm" where one of them ended the run
-        self.reward_model = self._place(reward_model) if reward_model is not None and args.needs_reward_model else None
+        used = reward_model if args.needs_reward_model else None
+        self.reward_model = None if used is None else placed(used, args, self.accelerator.device)
         world = TorchWorld(self.accelerator.device)
         self.journal = Journal(args.output_dir, writes=world.rank == 0)
         self.cooper = make_cooper(
@@ -100,16 +101,6 @@ class CooperTrainer(LeanGRPOTrainer):
             world=world,
             journal=self.journal,
         )
-
-    def _place(self, reward_model: VerifyRM | RewardModel) -> RewardModel:
-        """Puts a VerifyRM on the device with its optimiser, and shards it over the ranks if the settings say so."""
-        if not isinstance(reward_model, VerifyRM):
-            return reward_model
-        reward_model.model.to(self.accelerator.device)
-        reward_model.autocast = torch.bfloat16 if self.args.bf16 else None
-        if self.args.reward_model_sharded and self.accelerator.num_processes > 1:
-            sharding.shard(reward_model.model)
-        return RewardModelUpdater(reward_model, self.args, max(1, self.args.max_steps))
 
     def _assistant(self, generator: Generator | None) -> Assistant:
         """The assistant on the given generator, or on the policy's base model, which is GRPO's reference policy."""

@@ -8,12 +8,9 @@ from typing import Any
 
 import torch
 
-from cooper_rl.engines.parts import load_reward_model
-from cooper_rl.method.reward_model import RewardModel
+from cooper_rl.engines.parts import load_reward_model, placed
 from cooper_rl.records import ContrastivePair, LabelledCompletion, Scorable
 from cooper_rl.settings.train import TrainSettings
-from cooper_rl.verifyrm import VerifyRM, ranks, sharding
-from cooper_rl.verifyrm.updater import RewardModelUpdater
 
 
 class RewardModelRank:
@@ -27,17 +24,8 @@ class RewardModelRank:
     """
 
     def __init__(self, settings: TrainSettings, device: torch.device | str) -> None:
-        found = load_reward_model(settings, settings)
-        self.model: RewardModel = self._place(found, settings, device) if isinstance(found, VerifyRM) else found
+        self.model = placed(load_reward_model(settings, settings), settings, device)
         self.snapshots: dict[int, Any] = {}
-
-    @staticmethod
-    def _place(reward_model: VerifyRM, settings: TrainSettings, device: torch.device | str) -> RewardModelUpdater:
-        reward_model.model.to(device)
-        reward_model.autocast = torch.bfloat16 if settings.bf16 else None
-        if settings.reward_model_sharded and ranks.size() > 1:
-            sharding.shard(reward_model.model)
-        return RewardModelUpdater(reward_model, settings, max(1, settings.max_steps))
 
     def score(self, share: Sequence[Scorable]) -> list[float]:
         """The scores of this rank's share."""
