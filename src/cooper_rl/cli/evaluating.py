@@ -36,7 +36,10 @@ def evaluate(context: typer.Context, config: Config = None, resume: Resume = Fal
 def eval_rm(
     files: Annotated[
         list[str],
-        typer.Argument(help="JSONL of labelled triples (.gz too), verifybench, verifybench_hard or hardverify_math."),
+        typer.Argument(
+            help="Labelled triples: a JSONL (.gz too), JSON or parquet file, a hub id, verifybench, "
+            "verifybench_hard or hardverify_math."
+        ),
     ],
     model: Annotated[str | None, typer.Option(help="A VerifyRM: folder, hub id or nano.")] = None,
     verifier: Annotated[str, typer.Option(help="The rule to compare with.")] = "math",

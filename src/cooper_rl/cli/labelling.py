@@ -5,7 +5,6 @@ from __future__ import annotations
 import typer
 
 from cooper_rl.cli.options import Config, Json, Resume
-from cooper_rl.errors import MissingFileError
 
 
 def collect(context: typer.Context, config: Config = None, resume: Resume = False, json_: Json = False) -> None:
@@ -58,15 +57,15 @@ def train_rm(context: typer.Context, config: Config = None, resume: Resume = Fal
     """
     import json
 
-    from cooper_rl.settings.files import check_model_folder, local_file, resolve_model
+    from cooper_rl.settings.files import check_model_folder, resolve_model
     from cooper_rl.settings.recipe import load_recipe
     from cooper_rl.settings.reward_model import RewardModelTrainConfig
+    from cooper_rl.tables import check_table
 
     settings = RewardModelTrainConfig(**load_recipe(config, context.args, command="train-rm"))
     check_model_folder(resolve_model(settings.model_name_or_path, "policy"), "model_name_or_path")
     for path in [*settings.train_files, *settings.eval_files]:
-        if not local_file(path):
-            raise MissingFileError(f"{path}: no such file of labelled triples, here or in COOPER_DATA_DIR")
+        check_table(path, "labelled triples")
     from cooper_rl.console import progress_line
     from cooper_rl.verifyrm.train import train_reward_model
 

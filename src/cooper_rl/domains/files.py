@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from cooper_rl.domains.domain import StoredDomain
 from cooper_rl.errors import BadInputError, MissingFileError
-from cooper_rl.jsonl import records
 from cooper_rl.records import Problem
 from cooper_rl.settings.files import local_file
+from cooper_rl.tables import read_records
 
 QUESTION_FIELDS = ("question", "problem", "prompt", "Body")
 ANSWER_FIELDS = ("reference_answer", "reference", "final_answer", "answer", "Answer")
-SUFFIXES = (".jsonl", ".json", ".parquet")
 
 
 class FileSet(StoredDomain):
@@ -59,35 +56,6 @@ def read_problem_file(path: Path) -> list[Problem]:
         BadInputError: a record that is not an object, or lacks a question or an answer.
     """
     return [to_problem(record, place, path.stem) for place, record in read_records(path)]
-
-
-def read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(place, record) pairs, where the place is the file with the line, row or record number."""
-    for place, record in _raw(path):
-        if not isinstance(record, dict):
-            raise BadInputError(f"{place}: not a JSON object; each record must be one")
-        yield place, record
-
-
-def _raw(path: Path) -> Iterator[tuple[str, Any]]:
-    if path.suffix == ".parquet":
-        import pyarrow.parquet
-
-        for number, record in enumerate(pyarrow.parquet.read_table(path).to_pylist(), 1):
-            yield f"{path} row {number}", record
-        return
-    with path.open() as lines:
-        if path.suffix == ".json" and lines.read(1) == "[":  # else it is JSONL named .json, such as AQuA's
-            lines.seek(0)
-            try:
-                whole = json.load(lines)
-            except json.JSONDecodeError as error:
-                raise BadInputError(f"{path}:{error.lineno}: not JSON ({error.msg})") from error
-            for number, record in enumerate(whole, 1):
-                yield f"{path} record {number}", record
-            return
-        lines.seek(0)
-        yield from records(lines, str(path))
 
 
 def to_problem(record: dict[str, Any], place: str, source: str) -> Problem:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 from cooper_rl.domains.domain import StoredDomain
 from cooper_rl.domains.files import to_problem
-from cooper_rl.errors import BackendError
 from cooper_rl.records import Problem
+from cooper_rl.tables import from_hub
 
 
 class HubSet(StoredDomain):
@@ -26,22 +23,3 @@ class HubSet(StoredDomain):
         """
         records = from_hub(self.name, None, split)
         return [to_problem(record, f"{self.name}[{i}]", self.name) for i, record in enumerate(records)]
-
-
-def from_hub(
-    name: str, configuration: str | None, split: str, *, data_files: str | None = None
-) -> Iterable[dict[str, Any]]:
-    """The records of a hub data set, or of one of its files.
-
-    Raises:
-        BackendError: the data set cannot be read.
-    """
-    import datasets
-
-    try:
-        loaded: Iterable[dict[str, Any]] = datasets.load_dataset(
-            name, configuration, split=split, data_files=data_files
-        )
-    except (OSError, ValueError, datasets.exceptions.DatasetNotFoundError) as error:
-        raise BackendError(f"{name}: the hub cannot be read ({error}); set COOPER_DATA_DIR to local copies") from error
-    return loaded

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cooper_rl.domains.domain import Domain
-from cooper_rl.domains.files import SUFFIXES, FileSet
+from cooper_rl.domains.files import FileSet
 from cooper_rl.domains.generated import PREFIX, ReasoningGymTask
 from cooper_rl.domains.hub import HubSet
 from cooper_rl.errors import BadInputError
 from cooper_rl.parts import find
 from cooper_rl.records import Problem
+from cooper_rl.tables import SUFFIXES, is_hub_id
 
 GROUP = "cooper_rl.domains"
 KNOWN = {  # import paths, so that a domain is imported only when it is named
@@ -43,7 +44,7 @@ def find_domain(name: str) -> Domain:
         return ReasoningGymTask(name.removeprefix(PREFIX))
     if name.endswith(SUFFIXES):
         return FileSet(name)
-    if name.count("/") == 1 and ":" not in name:
+    if is_hub_id(name):
         return HubSet(name)
     found = find(GROUP, name, KNOWN, kind="data set", others=OTHERS)
     domain = found() if isinstance(found, type) and issubclass(found, Domain) else found

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from cooper_rl.domains.domain import StoredDomain
-from cooper_rl.domains.files import local_copy, read_records
-from cooper_rl.domains.hub import from_hub
+from cooper_rl.domains.files import local_copy
 from cooper_rl.records import Problem
+from cooper_rl.tables import from_hub, read_records
 
 logger = logging.getLogger(__name__)
 

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from cooper_rl.domains.files import local_copy, read_records
-from cooper_rl.domains.hub import from_hub
-from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.domains.files import local_copy
+from cooper_rl.errors import BadInputError
 from cooper_rl.records import LabelledCompletion
-from cooper_rl.settings.files import local_file
+from cooper_rl.tables import check_table, from_hub, read_records
 from cooper_rl.verifyrm.triples import read_triples
 
 Convert = Callable[[dict[str, Any]], Iterator[LabelledCompletion]]
@@ -50,7 +49,7 @@ PUBLISHED = {
 
 
 def load_labelled(name: str) -> list[LabelledCompletion]:
-    """The triples of a published set, or of a file.
+    """The triples of a published set, of a file, or of a hub data set.
 
     Raises:
         MissingFileError: there is no such file.
@@ -76,11 +75,10 @@ def load_labelled(name: str) -> list[LabelledCompletion]:
 
 
 def check_labelled(name: str) -> None:
-    """Checks the name of a set or file before a model is loaded.
+    """Checks the name of a set, file or hub data set before a model is loaded.
 
     Raises:
         MissingFileError: there is neither a published set nor a file of this name.
     """
-    if name not in PUBLISHED and not local_file(name):
-        where = f"here or in COOPER_DATA_DIR; by name: {', '.join(PUBLISHED)}"
-        raise MissingFileError(f"{name}: no such file of labelled triples, {where}")
+    if name not in PUBLISHED:
+        check_table(name, f"labelled triples (by name: {', '.join(PUBLISHED)})")

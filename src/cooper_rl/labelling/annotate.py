@@ -15,15 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from cooper_rl.domains import load_problems
-from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.errors import BadInputError
 from cooper_rl.generation import Sampling, load_generator
 from cooper_rl.jsonl import (
     REFERENCE_FIELDS,
     has_label,
     label_of,
     line_of,
-    open_lines,
-    records,
     text_field,
     write_atomically,
     written_before,
@@ -33,8 +31,9 @@ from cooper_rl.labelling.judge import judge_prompt, read_vote
 from cooper_rl.labelling.overlap import Decontamination, near_duplicates
 from cooper_rl.labelling.statistics import statistics
 from cooper_rl.records import Verdict
-from cooper_rl.settings.files import local_file, resolve_model
+from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.labelling import AnnotateConfig
+from cooper_rl.tables import read_table
 from cooper_rl.verifiers import RuleVerifier
 
 CHUNK = 2048
@@ -115,7 +114,7 @@ def annotate(config: AnnotateConfig, *, resume: bool = False, progress: Progress
 
 
 def read_candidates(config: AnnotateConfig) -> list[Candidate]:
-    """Every record of the collected files. Without a judge model, the label that a record has is its vote.
+    """Every record of the files or hub data sets. Without a judge model, the label that a record has is its vote.
 
     Raises:
         MissingFileError: there is no such file.
@@ -123,16 +122,12 @@ def read_candidates(config: AnnotateConfig) -> list[Candidate]:
     """
     candidates = []
     for name in config.input_files:
-        path = local_file(name)
-        if path is None:
-            raise MissingFileError(f"{name}: no such file of completions, here or in COOPER_DATA_DIR")
-        with open_lines(path) as lines:
-            for place, record in records(lines, str(path)):
-                question, completion = (text_field(record, (f,), place) for f in ("question", "completion"))
-                reference = text_field(record, REFERENCE_FIELDS, place)
-                vote = label_of(record, place) if not config.judge and has_label(record) else None
-                judged = bool(config.judge) or vote is not None
-                candidates.append(Candidate(record, question, reference, completion, judged, vote=vote))
+        for place, record in read_table(name, "completions"):
+            question, completion = (text_field(record, (f,), place) for f in ("question", "completion"))
+            reference = text_field(record, REFERENCE_FIELDS, place)
+            vote = label_of(record, place) if not config.judge and has_label(record) else None
+            judged = bool(config.judge) or vote is not None
+            candidates.append(Candidate(record, question, reference, completion, judged, vote=vote))
     if not candidates:
         raise BadInputError(f"{', '.join(config.input_files)}: no completion in it; give output of `cooper collect`")
     return candidates

@@ -47,7 +47,9 @@ class AnnotateConfig(VerifierSettings, AskingConfig):
 
     HEADING: ClassVar[str] = "Completions, judge and triples"
 
-    input_files: list[str] = setting([], "Completions are read from these files, which `cooper collect` wrote.")
+    input_files: list[str] = setting(
+        [], "Completions are read from these files, as `cooper collect` writes them, or from hub data sets."
+    )
     output: str = setting(
         "",
         "The triples that are kept are written to this JSONL file; *.dropped.jsonl, *.votes.jsonl and "

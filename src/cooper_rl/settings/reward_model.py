@@ -20,13 +20,15 @@ class FilesSettings:
         "", "This model is trained: a VerifyRM, or a causal language model that gets a new head; a folder or a hub id."
     )
     train_files: list[str] = setting(
-        [], "The model is trained on the labelled triples of these JSONL files; .gz is read too."
+        [],
+        "The model is trained on the labelled triples of these files (JSONL, also .gz, JSON or parquet) or hub "
+        "data sets.",
     )
     output_dir: str = setting("", "The trained VerifyRM and its model card go into this folder.")
     eval_files: list[str] = setting(
         [],
-        "The model is measured on the triples of these files; without them a share of the training questions is "
-        "held out.",
+        "The model is measured on the triples of these files or hub data sets; without them a share of the training "
+        "questions is held out.",
     )
     heldout_fraction: float = setting(
         0.1, "This share of the questions is held out where there are no eval_files.", least=0, most=1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
+from transformers.utils import cached_file
 
 from cooper_rl.devices import own_device
 from cooper_rl.errors import BadInputError
@@ -21,7 +23,10 @@ from cooper_rl.settings.files import check_model_folder
 from cooper_rl.verifyrm import scoring, sharding
 from cooper_rl.verifyrm.template import TEMPLATE_VERSION, encode
 
+logger = logging.getLogger(__name__)
+
 SETTINGS_FILE = "verifyrm.json"
+MOST_TOKENS = 8192  # of a checkpoint without settings; the paper's code trains on up to so many
 ADAPTERS = "adapters"  # in a folder of their own, since the trainer would take them for the policy's adapters
 
 
@@ -68,7 +73,10 @@ class VerifyRM:
                 f"{path}: not a VerifyRM (a sequence classifier with one label); make one with `cooper train-rm`"
             )
         model = AutoModelForSequenceClassification.from_pretrained(path, use_safetensors=True, dtype=torch.float32)
-        found = cls(model.to(device or own_device()).eval(), _tokenizer(path), _settings(path))
+        tokenizer = _tokenizer(path)
+        if model.config.pad_token_id is None:  # checkpoints of the paper's code have none
+            model.config.pad_token_id = tokenizer.pad_token_id
+        found = cls(model.to(device or own_device()).eval(), tokenizer, _settings(path, config))
         found.autocast = torch.bfloat16 if bf16 else None
         return found
 
@@ -81,7 +89,7 @@ class VerifyRM:
         found.adapters = PeftModel.from_pretrained(found.model, path / ADAPTERS)  # type: ignore[arg-type]
         found.merge_adapters()
         found.model.eval()
-        found.settings = _settings(path)
+        found.settings = _settings(path, found.model.config)
         return found
 
     @classmethod
@@ -245,9 +253,17 @@ def _rows(questions: Sequence[str], references: Sequence[str], completions: Sequ
     return [Triple(*fields) for fields in zip(questions, references, completions, strict=True)]
 
 
-def _settings(path: str | Path) -> VerifyRMSettings:
-    file = Path(path) / SETTINGS_FILE
-    return VerifyRMSettings(**json.loads(file.read_text())) if file.is_file() else VerifyRMSettings()
+def _settings(path: str | Path, config: Any) -> VerifyRMSettings:
+    """The checkpoint's settings. One that was made elsewhere has none; it reads as much as its backbone can."""
+    try:
+        file = cached_file(str(path), SETTINGS_FILE)
+    except OSError:
+        file = None
+    if file is not None:
+        return VerifyRMSettings(**json.loads(Path(file).read_text()))
+    settings = VerifyRMSettings(max_tokens=min(getattr(config, "max_position_embeddings", MOST_TOKENS), MOST_TOKENS))
+    logger.warning("%s: no %s; texts are read up to %d tokens", path, SETTINGS_FILE, settings.max_tokens)
+    return settings
 
 
 def _tokenizer(path: str | Path) -> Any:

@@ -1,4 +1,4 @@
-"""Reads labelled triples, and triples to score, from JSONL. Every error names file, line and field."""
+"""Reads labelled triples, and triples to score. Every error names file, record and field."""
 
 from __future__ import annotations
 
@@ -6,39 +6,34 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cooper_rl.errors import BadInputError, MissingFileError
-from cooper_rl.jsonl import REFERENCE_FIELDS, label_of, line_of, open_lines, records, text_field
+from cooper_rl.errors import BadInputError
+from cooper_rl.jsonl import REFERENCE_FIELDS, label_of, line_of, records, text_field
 from cooper_rl.records import LabelledCompletion, Triple
-from cooper_rl.settings.files import local_file
+from cooper_rl.tables import read_table
 
 if TYPE_CHECKING:
     from cooper_rl.verifyrm.model import VerifyRM
 
 
-def read_triples(path: str | Path) -> list[LabelledCompletion]:
-    """Labelled triples of a .jsonl or .jsonl.gz file, here or in COOPER_DATA_DIR.
+def read_triples(name: str | Path) -> list[LabelledCompletion]:
+    """Labelled triples of a JSONL (.gz too), JSON or parquet file, here or in COOPER_DATA_DIR, or of a hub data set.
 
     Raises:
         MissingFileError: there is no such file.
-        BadInputError: a record is bad (the message names file, line and field), or there is no record.
+        BadInputError: a record is bad (the message names file, record and field), or there is no record.
+        BackendError: the hub cannot be read.
     """
-    found = local_file(str(path))
-    if found is None:
-        raise MissingFileError(f"{path}: no such file of labelled triples, here or in COOPER_DATA_DIR")
-    path = found
-    triples = []
-    with open_lines(path) as lines:
-        for place, record in records(lines, str(path)):
-            triples.append(
-                LabelledCompletion(
-                    *triple_of(record, place),
-                    label_of(record, place),
-                    str(record.get("source", "")),
-                    str(record.get("problem_id", "")),
-                )
-            )
+    triples = [
+        LabelledCompletion(
+            *triple_of(record, place),
+            label_of(record, place),
+            str(record.get("source", "")),
+            str(record.get("problem_id", "")),
+        )
+        for place, record in read_table(name, "labelled triples")
+    ]
     if not triples:
-        raise BadInputError(f"{path}: the file has no labelled triple")
+        raise BadInputError(f"{name}: the file has no labelled triple")
     return triples
 
 

@@ -1,0 +1,105 @@
+"""Records of a JSONL, JSON or parquet file, or of a data set of the Hugging Face hub. Every error names the record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from cooper_rl.errors import BackendError, BadInputError, MissingFileError
+from cooper_rl.jsonl import open_lines, records
+from cooper_rl.settings.files import local_file
+
+SUFFIXES = (".jsonl", ".json", ".parquet", ".gz")
+
+
+def read_table(name: str | Path, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(place, record) pairs of a file, here or in COOPER_DATA_DIR, or of the `train` split of a hub data set.
+
+    Args:
+        what: what the records are, for the message.
+
+    Raises:
+        MissingFileError: there is no such file, and the name is no hub id `owner/name`.
+        BadInputError: a record cannot be read.
+        BackendError: the hub cannot be read.
+    """
+    check_table(str(name), what)
+    path = local_file(str(name))
+    if path:
+        yield from read_records(path)
+        return
+    for number, record in enumerate(from_hub(str(name), None, "train"), 1):
+        yield f"{name} row {number}", record
+
+
+def check_table(name: str, what: str) -> None:
+    """Checks that a file is there, or that the name is a hub id. The hub is not asked.
+
+    Raises:
+        MissingFileError: neither is so.
+    """
+    if local_file(name) is None and not is_hub_id(name):
+        raise MissingFileError(f"{name}: no such file of {what}, here or in COOPER_DATA_DIR")
+
+
+def is_hub_id(name: str) -> bool:
+    """Whether a name has the shape `owner/name` and not that of a file."""
+    return name.count("/") == 1 and ":" not in name and not name.startswith((".", "~")) and not name.endswith(SUFFIXES)
+
+
+def read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(place, record) pairs of a file; the place is the file with the line, row or record number.
+
+    Raises:
+        BadInputError: a record is no object, or the file cannot be read.
+    """
+    if path.suffix == ".parquet":
+        yield from _parquet(path)
+        return
+    with open_lines(path) as lines:
+        if path.suffix == ".json" and lines.read(1) == "[":  # else it is JSONL named .json, such as AQuA's
+            lines.seek(0)
+            try:
+                whole = json.load(lines)
+            except json.JSONDecodeError as error:
+                raise BadInputError(f"{path}:{error.lineno}: not JSON ({error.msg})") from error
+            for number, record in enumerate(whole, 1):
+                if not isinstance(record, dict):
+                    raise BadInputError(f"{path} record {number}: not a JSON object; each record must be one")
+                yield f"{path} record {number}", record
+            return
+        lines.seek(0)
+        yield from records(lines, str(path))
+
+
+def _parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        table = pyarrow.parquet.read_table(path)
+    except pyarrow.ArrowException as error:
+        raise BadInputError(f"{path}: not a parquet file ({str(error).splitlines()[0]})") from error
+    for number, record in enumerate(table.to_pylist(), 1):
+        yield f"{path} row {number}", record
+
+
+def from_hub(
+    name: str, configuration: str | None, split: str, *, data_files: str | None = None
+) -> Iterable[dict[str, Any]]:
+    """The records of a hub data set, or of one of its files.
+
+    Raises:
+        BackendError: the data set cannot be read.
+    """
+    import datasets
+
+    try:
+        loaded: Iterable[dict[str, Any]] = datasets.load_dataset(
+            name, configuration, split=split, data_files=data_files
+        )
+    except (OSError, ValueError, datasets.exceptions.DatasetNotFoundError) as error:
+        raise BackendError(f"{name}: the hub cannot be read ({error}); set COOPER_DATA_DIR to local copies") from error
+    return loaded
