@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 
 from cooper_rl.domains.nano import weekdays
 from cooper_rl.domains.nano.arithmetic import Arithmetic
+from cooper_rl.domains.nano.day_wordings import PLACES, WORDINGS, days_in
 from cooper_rl.domains.nano.kinship import Kinship
 from cooper_rl.domains.nano.numbers import canonical_number, stated_number
 from cooper_rl.domains.nano.pretrain import PretrainConfig, begun, pretrain
@@ -173,12 +174,13 @@ def test_truth_understands_every_form_of_a_weekday(form):
         assert not WEEKDAYS.is_true(problem, WEEKDAYS.write(problem, rng, "blank"))
 
 
-def test_of_weekdays_the_rule_says_nothing_and_some_demonstrations_are_a_day_off():
+@pytest.mark.parametrize("rule", ["math", "math_verify"])
+def test_of_weekdays_the_rule_says_nothing_and_some_demonstrations_are_a_day_off(rule):
     problems = weekday_problems(200, 3)
     rng = random.Random(0)
     texts = [WEEKDAYS.write(problem, rng) for problem in problems]
     true = [WEEKDAYS.is_true(problem, text) for problem, text in zip(problems, texts, strict=True)]
-    with RuleVerifier("math_verify", workers=1) as verifier:
+    with RuleVerifier(rule, workers=1) as verifier:
         checks = verifier.explain_many([p.reference_answer for p in problems], texts)
     assert {check.verdict for check, right in zip(checks, true, strict=True) if right} == {Verdict.UNPARSEABLE}
     assert Verdict.CORRECT not in {check.verdict for check in checks}
@@ -186,6 +188,28 @@ def test_of_weekdays_the_rule_says_nothing_and_some_demonstrations_are_a_day_off
     assert 0.4 < sum(true) / len(true) < 0.6
     worked = [WEEKDAYS.write(problem, rng, "steps") for problem in problems]
     assert all(WEEKDAYS.is_true(problem, text) for problem, text in zip(problems, worked, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [
+        ("We land on the middle of the working week.", {"Wednesday"}),
+        ("That gives the last day of the weekend.", {"Sunday"}),
+        ("It comes to the start of the working week.", {"Monday"}),
+        ("The count ends on the last working day. We land on the first working day.", {"Friday", "Monday"}),
+        ("Two days after Monday is Wednesday.", set()),
+        ("We land on the last day.", set()),
+        ("the middle of the working week", set()),
+    ],
+)
+def test_a_reader_knows_the_day(text, days):
+    assert set(days_in(text)) == days
+
+
+def test_every_place_in_every_wording_is_read_as_its_day():
+    for wording in WORDINGS.values():
+        for day, places in PLACES.items():
+            assert all(list(days_in(wording.format(place=place))) == [day] for place in places)
 
 
 def test_triples_of_the_mixed_world_say_whether_statement_and_reference_agree():

@@ -1,8 +1,9 @@
 """A nano world with a part that the rule cannot read: arithmetic, and weekdays that are found by counting.
 
 Numbers can be written in several forms, and under the rule's reward the policy learns to write those that the rule
-reads. Weekdays are written in sentences, on which math-verify alone has no verdict, so the rule cannot teach them. Some
-demonstrations miscount by a day, and only a reward on weekdays shows the policy which way of counting is right.
+reads. Weekdays are stated by their place in the week ("We land on the middle of the working week."). No rule decides
+that, so the rule cannot teach them. Some demonstrations miscount by a day, and only a reward on weekdays shows the
+policy which way of counting is right.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from datetime import date
 from typing import ClassVar
 
 from cooper_rl.domains.nano.arithmetic import Arithmetic
+from cooper_rl.domains.nano.day_wordings import WEEKDAYS, WORDINGS, days_in, worded
 from cooper_rl.domains.nano.generators import accepted, endless, problem_of
 from cooper_rl.domains.nano.numbers import number_words
 from cooper_rl.domains.nano.world import HEDGE
@@ -21,12 +23,11 @@ from cooper_rl.records import Problem
 
 TASK = "calendar_arithmetic"
 CALENDAR = {"year": 2022, "tasks": ["weekday_offset"], "offset_upper_bound": 30}
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-DAY_FORMS = {"plain": 0.35, "day": 0.25, "hash": 0.15, "short": 0.25}
+DAY_FORMS = dict.fromkeys(WORDINGS, 1 / len(WORDINGS))
 MISCOUNTED = 0.4  # share of weekday demonstrations, where no way is given, that wrongly count the first day too
 
 _WEEKDAY = rf"(?P<day>{'|'.join(day[:3] for day in WEEKDAYS)})(?:\w*day)?\b"
-_STATEMENTS = tuple(
+_PLAIN = tuple(  # no demonstration states a weekday so, but a policy may come to
     re.compile(pattern)
     for pattern in (
         rf"\\boxed\{{{_WEEKDAY}\}}",
@@ -71,13 +72,7 @@ class Weekdays(Arithmetic):
 
     def state(self, problem: Problem, answer: str, form: str, rng: random.Random) -> str:
         """The closing sentence that states a weekday or a number in this form."""
-        if not is_weekday(problem):
-            return super().state(problem, answer, form, rng)
-        if form == "hash":
-            return f"#### {answer}"
-        if form == "day":
-            return f"So it is a {answer}."
-        return f"The answer is {answer[:3] if form == 'short' else answer}."
+        return worded(answer, form, rng) if is_weekday(problem) else super().state(problem, answer, form, rng)
 
     def another(self, problem: Problem, answer: str, rng: random.Random) -> str:
         """Another weekday or number."""
@@ -97,7 +92,8 @@ class Weekdays(Arithmetic):
 
     def stated(self, completion: str) -> str | None:
         """The one weekday or number that the completion states as its answer; None if it states none or several."""
-        found = {self.canonical(match.group("day")) for said in _STATEMENTS for match in said.finditer(completion)}
+        found = {self.canonical(match.group("day")) for said in _PLAIN for match in said.finditer(completion)}
+        found.update(days_in(completion))
         if number := super().stated(completion):
             found.add(number)
         return found.pop() if len(found) == 1 and not HEDGE.search(completion) else None
