@@ -9,7 +9,7 @@ from typing import Any
 
 from cooper_rl.errors import BackendError, BadInputError, MissingFileError
 from cooper_rl.jsonl import open_lines, records
-from cooper_rl.settings.files import local_file
+from cooper_rl.settings.files import local_file, looks_local
 
 SUFFIXES = (".jsonl", ".json", ".parquet", ".gz")
 
@@ -25,8 +25,7 @@ def read_table(name: str | Path, what: str) -> Iterator[tuple[str, dict[str, Any
         BadInputError: a record cannot be read.
         BackendError: the hub cannot be read.
     """
-    check_table(str(name), what)
-    path = local_file(str(name))
+    path = check_table(str(name), what)
     if path:
         yield from read_records(path)
         return
@@ -34,19 +33,21 @@ def read_table(name: str | Path, what: str) -> Iterator[tuple[str, dict[str, Any
         yield f"{name} row {number}", record
 
 
-def check_table(name: str, what: str) -> None:
-    """Checks that a file is there, or that the name is a hub id. The hub is not asked.
+def check_table(name: str, what: str) -> Path | None:
+    """The file of this name, here or in COOPER_DATA_DIR; None for a hub id. The hub is not asked.
 
     Raises:
-        MissingFileError: neither is so.
+        MissingFileError: there is no such file, and the name is no hub id.
     """
-    if local_file(name) is None and not is_hub_id(name):
+    path = local_file(name)
+    if path is None and not is_hub_id(name):
         raise MissingFileError(f"{name}: no such file of {what}, here or in COOPER_DATA_DIR")
+    return path
 
 
 def is_hub_id(name: str) -> bool:
-    """Whether a name has the shape `owner/name` and not that of a file."""
-    return name.count("/") == 1 and ":" not in name and not name.startswith((".", "~")) and not name.endswith(SUFFIXES)
+    """Whether a name is the id `owner/name` of a hub data set rather than a file or an import path."""
+    return not looks_local(name) and ":" not in name and not name.endswith(SUFFIXES)
 
 
 def read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
