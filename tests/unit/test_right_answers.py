@@ -44,6 +44,10 @@ NAMED = [
     (r"\ln 2 + i\pi/3", r"\boxed{\log(2) + i\frac{\pi}{3}}"),
     ("(+5)(b+2)", r"\boxed{(a+5)(b+2)}"),
     ("9.\\overline{3}", r"Since 8.8 is no option, it is \boxed{C}."),
+    ("03:22", "The conference lasted 3 hours and 22 minutes."),
+    ("03:22", "The duration is 03:22."),
+    ("03:22", "The answer is 202 minutes."),
+    ("-37", "23 - 60 is negative 37."),
     ("2.78", r"AM: \boxed{566} meters. FM, with \( c = 300 \): \boxed{2.78} meters."),
 ]
 

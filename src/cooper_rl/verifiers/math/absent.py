@@ -23,6 +23,7 @@ _FIGURE = re.compile(
     r"|\d*\.\d*\\(?:overline|bar) ?\{? ?\d+ ?\}?"
 )
 _SIMPLE = re.compile(r"-?\d+(?:\.\d+)?")  # without what may separate numbers: 3/4 is also 3 and 4
+_NEGATIVE = re.compile(r"\b(?:minus|negative) (\d[\d,]*(?:\.\d+)?)", re.IGNORECASE)
 _GROUPED = re.compile(r"(?<!\d)\d{1,3}(?: \d{3})+(?!\d)")
 _POWER = re.compile(r"(\d{1,6}) ?(?:\^|\*\*) ?\{? ?(\d{1,2})|\\sqrt ?\{? ?(\d+)|(\d{1,2}) ?!")
 _IN_WORDS = re.compile(rf"\b(?:(?:{'|'.join(NUMBER_WORDS)}|and)\b[\s-]?)+", re.IGNORECASE)
@@ -41,9 +42,14 @@ _SAID = {
 
 
 def is_absent(gold: AnswerForm | None, text: str) -> bool:
-    """Whether a text with numbers surely does not state this one, or one of these: it is not among its numbers."""
+    """Whether a text with numbers surely does not state this one, or one of these: it is not among its numbers.
+
+    A time or duration such as 3:22 is never absent, since it has many writings ("3 hours and 22 minutes").
+    """
     if isinstance(gold, Group):
         return any(is_absent(item, text) for item in gold.items)
+    if isinstance(gold, Number) and gold.clock:
+        return False
     figures = _figures(text) if isinstance(gold, Number) else set()
     if not isinstance(gold, Number) or not 0 < len(figures) <= MAX_FIGURES:
         return False
@@ -55,6 +61,7 @@ def _figures(text: str) -> set[str]:
     figures = {found.group().rstrip(",") for found in _FIGURE.finditer(text)}
     figures |= {found.group().replace(" ", "") for found in _GROUPED.finditer(text)}
     figures |= {found.group() for found in _SIMPLE.finditer(text)}
+    figures |= {f"-{found[1]}" for found in _NEGATIVE.finditer(text)}
     return figures | {figure.lstrip("-+") for figure in figures}
 
 
