@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from cooper_rl.domains.gym import SPLITS, split_of
 from cooper_rl.domains.nano import weekdays
 from cooper_rl.domains.nano.arithmetic import Arithmetic
 from cooper_rl.domains.nano.day_wordings import PLACES, WORDINGS, days_in
@@ -17,7 +18,6 @@ from cooper_rl.domains.nano.kinship import Kinship
 from cooper_rl.domains.nano.numbers import canonical_number, stated_number
 from cooper_rl.domains.nano.pretrain import PretrainConfig, begun, pretrain
 from cooper_rl.domains.nano.triples import lesson_triples, written_triples
-from cooper_rl.domains.nano.world import SPLITS, split_of
 from cooper_rl.domains.nano.worlds import NANO, WORLDS
 from cooper_rl.domains.problems import KNOWN, find_domain
 from cooper_rl.records import Verdict

@@ -47,6 +47,8 @@ NAMED = [
     ("03:22", "The conference lasted 3 hours and 22 minutes."),
     ("03:22", "The duration is 03:22."),
     ("03:22", "The answer is 202 minutes."),
+    ("00:27", "The answer is 27."),
+    ("00:27", "It took 27 minutes."),
     ("-37", "23 - 60 is negative 37."),
     ("2.78", r"AM: \boxed{566} meters. FM, with \( c = 300 \): \boxed{2.78} meters."),
 ]

@@ -18,6 +18,7 @@ KNOWN = {  # import paths, so that a domain is imported only when it is named
     "nano": "cooper_rl.domains.nano.arithmetic:Arithmetic",
     "nano-kinship": "cooper_rl.domains.nano.kinship:Kinship",
     "nano-weekdays": "cooper_rl.domains.nano.weekdays:Weekdays",
+    "schoolbook": "cooper_rl.domains.schoolbook:Schoolbook",
     "gsm8k": "cooper_rl.domains.public:Gsm8k",
     "math": "cooper_rl.domains.public:Math",
     "math500": "cooper_rl.domains.public:Math500",

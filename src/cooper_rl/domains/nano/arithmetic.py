@@ -11,12 +11,26 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from cooper_rl.domains.nano.generators import ARITHMETIC, endless, problem_of
+from cooper_rl.domains.gym import endless, problem_of
 from cooper_rl.domains.nano.numbers import canonical_number, grouped, number_words, stated_number
 from cooper_rl.domains.nano.world import NanoWorld, marked
+from cooper_rl.domains.worked import has_one_digit_factor, product_steps, sum_steps
 from cooper_rl.records import Problem
-from cooper_rl.synthesis.wrong_numbers import Numeral, near_miss
+from cooper_rl.synthesis.wrong_numbers import near_miss
 
+ARITHMETIC: dict[str, dict[str, Any]] = {  # the settings of each task's generator
+    "gsm_symbolic": {},
+    "chain_sum": {"min_terms": 2, "max_terms": 3, "min_digits": 1, "max_digits": 2},
+    "decimal_chain_sum": {
+        "min_terms": 2,
+        "max_terms": 3,
+        "min_digits": 1,
+        "max_digits": 1,
+        "min_decimal_places": 1,
+        "max_decimal_places": 1,
+    },
+    "products": {"min_terms": 2, "max_terms": 2, "min_digits": 1, "max_digits": 2},
+}
 # Templates whose questions and worked solutions are short enough for a nano model.
 GSM_TEMPLATES = frozenset({6, 10, 16, 20, 31, 43, 58, 62, 69})
 GSM_SUFFIX = " Give the result as your final answer. Do not include units."
@@ -99,44 +113,11 @@ def unit_of(problem: Problem, number: str) -> str:
     return f" {found.group(1)}" if found else ""
 
 
-def has_one_digit_factor(entry: dict[str, Any]) -> bool:
-    """Whether one of a product's two factors has a single digit."""
-    return any(len(factor) == 1 for factor in entry["metadata"]["expression"].split(" * "))
-
-
 def worked_steps(task: str, entry: dict[str, Any]) -> list[str]:
     """The worked solution, one sentence per step: gsm_symbolic's own text, or the written method for arithmetic."""
     if task == "gsm_symbolic":
         lines = [line.strip() for line in entry["metadata"]["answer_cot"].split("\n")]
         return [line.rstrip(".") + "." for line in lines if line and not line.startswith("####")]
     if task == "products":
-        left, right = sorted((int(term) for term in entry["metadata"]["expression"].split(" * ")), reverse=True)
-        return product_steps(left, right)
+        return product_steps(entry["metadata"]["expression"])
     return sum_steps(entry["metadata"]["expression"])
-
-
-def product_steps(left: int, right: int) -> list[str]:
-    """The steps of a product such as 47 * 6, digit by digit of the larger factor."""
-    tens, ones = left // 10 * 10, left % 10
-    if not tens or not ones:
-        return [f"{left} * {right} = {left * right}."]
-    return [
-        f"{tens} * {right} = {tens * right}.",
-        f"{ones} * {right} = {ones * right}.",
-        f"{tens * right} + {ones * right} = {left * right}.",
-    ]
-
-
-def sum_steps(expression: str) -> list[str]:
-    """The steps of a chain of sums, from the left, with as many decimals as its terms have."""
-    first, *rest = re.split(r" (?=[+-] )", expression)
-    decimals = max(Numeral.read(term).decimals for term in re.split(r" [+-] ", expression))
-    scale, sums = 10**decimals, Numeral(0, decimals)
-    total = round(float(first) * scale)
-    steps = []
-    for term in rest:
-        sign, number = term.split(" ")
-        before = total
-        total += (1 if sign == "+" else -1) * round(float(number) * scale)
-        steps.append(f"{sums.with_units(before)} {sign} {number} = {sums.with_units(total)}.")
-    return steps

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from cooper_rl.domains.nano.generators import endless, problem_of
+from cooper_rl.domains.gym import endless, problem_of
 from cooper_rl.domains.nano.world import HEDGE, NanoWorld, marked
 from cooper_rl.records import Problem
 

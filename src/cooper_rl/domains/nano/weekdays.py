@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import ClassVar
 
+from cooper_rl.domains.gym import accepted, endless, problem_of
 from cooper_rl.domains.nano.arithmetic import Arithmetic
 from cooper_rl.domains.nano.day_wordings import WEEKDAYS, WORDINGS, days_in, worded
-from cooper_rl.domains.nano.generators import accepted, endless, problem_of
 from cooper_rl.domains.nano.numbers import number_words
 from cooper_rl.domains.nano.world import HEDGE
 from cooper_rl.records import Problem

@@ -1,4 +1,4 @@
-"""What all nano worlds share: splits, problems drawn from generators, and demonstrations of how a model might answer.
+"""What all nano worlds share: demonstrations of how a model might answer, and the truth of an answer.
 
 The ways of answering differ in quality: a worked solution is right more often than a guess. Reinforcement learning
 therefore has something to select.
@@ -6,52 +6,29 @@ therefore has something to select.
 
 from __future__ import annotations
 
-import hashlib
 import random
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
-from cooper_rl.domains.domain import Domain
-from cooper_rl.domains.nano.generators import accepted
+from cooper_rl.domains.gym import GymWorld, accepted
 from cooper_rl.records import Problem
 
-GENERATED = 1000  # number of problems if no size is given
-# The share of all questions, in percent of the hash space, that each split owns.
-SPLITS = {"heldout": range(0, 10), "reward_model_heldout": range(10, 20), "train": range(20, 100)}
 WAYS = {"steps": 0.30, "last_step": 0.20, "direct": 0.30, "hedged": 0.20}
 BLANKS = ("", "The answer is.", "So it is.", "\\boxed{}", "####")
 HEDGE = re.compile(r"\bor\b|\bmaybe\b|\bcould be\b")  # words of a completion that names several answers
 
 
-def split_of(question: str) -> str:
-    """The split of a question, by a hash of its text, so that no question is ever in two splits."""
-    bucket = int.from_bytes(hashlib.sha256(question.encode()).digest()[:4], "big") % 100
-    return next(name for name, buckets in SPLITS.items() if bucket in buckets)
-
-
-class NanoWorld(Domain):
+class NanoWorld(GymWorld):
     """Problems of some of reasoning-gym's tasks, demonstrations that answer them, and their truth.
 
     Attributes:
-        weights: the tasks, each with its share of the problems.
         forms: the forms in which demonstrations state an answer, each with its share.
     """
 
-    splits = tuple(SPLITS)
-    weights: ClassVar[Mapping[str, float]]
     forms: ClassVar[Mapping[str, float]]
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """The tasks' names."""
-        return tuple(self.weights)
-
-    @abstractmethod
-    def stream(self, task: str, seed: int) -> Iterator[Problem]:
-        """Endless problems of one task, with a worked solution as `steps` of their metadata."""
 
     @abstractmethod
     def state(self, problem: Problem, answer: str, form: str, rng: random.Random) -> str:
@@ -80,30 +57,6 @@ class NanoWorld(Domain):
     def forms_of(self, problem: Problem) -> Mapping[str, float]:
         """The forms that fit this problem's answer, each with its share."""
         return self.forms
-
-    def problems(self, split: str, size: int | None, seed: int) -> list[Problem]:
-        """Distinct problems of a split, 1,000 if no size is given. `test` is another name of `heldout`.
-
-        Raises:
-            BadInputError: there is no such split.
-        """
-        split = own_split(split)
-        self.check_split(split)
-        rng = random.Random(f"{self.name}-{split}-{seed}")
-        streams = {task: self.stream(task, rng.randrange(2**31)) for task in self.weights}
-        problems: list[Problem] = []
-        seen: set[str] = set()
-        while len(problems) < (size or GENERATED):
-            task = rng.choices(list(self.weights), weights=list(self.weights.values()))[0]
-            problem = next(streams[task])
-            if split_of(problem.question) == split and problem.question not in seen:
-                seen.add(problem.question)
-                problems.append(problem)
-        return problems
-
-    def check(self, split: str) -> None:
-        """Checks the name of the split."""
-        self.check_split(own_split(split))
 
     def is_true(self, problem: Problem, completion: str) -> bool:
         """Whether the completion states one answer, and the problem's generator accepts it."""
@@ -134,11 +87,6 @@ class NanoWorld(Domain):
         if way == "last_step":
             return f"{steps[-1]} {statement}"
         return statement if way == "direct" else hedged(answer, self.another(problem, answer, rng), rng)
-
-
-def own_split(split: str) -> str:
-    """The nano worlds' own name of a split: `heldout` for `test`, any other unchanged."""
-    return "heldout" if split == "test" else split
 
 
 def hedged(answer: str, other: str, rng: random.Random) -> str:

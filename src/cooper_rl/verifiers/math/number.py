@@ -62,7 +62,9 @@ class Number(AnswerForm):
     def _equals(self, answer: Number) -> bool:
         if self.clock and answer.clock:
             either = not self.half_day or not answer.half_day or self.half_day == answer.half_day
-            return either and self.clock == answer.clock
+            return either and self.clock.lstrip("0") == answer.clock.lstrip("0")
+        if self._is_past_midnight or answer._is_past_midnight:  # 00:27 is not the ratio 0
+            return False
         if self.base != answer.base:  # compared with 1011_2, a numeral without a base is read in base 2
             based, bare = (self, answer) if self.base else (answer, self)
             return bare.base is None and based.value.denominator == 1 and _digits(based) == str(bare.value)
@@ -76,11 +78,17 @@ class Number(AnswerForm):
                 return True
         return a == b or rounds_to(self, answer)
 
+    @property
+    def _is_past_midnight(self) -> bool:
+        return bool(self.clock) and self.value == 0
+
     def _may_mean(self, answer: Number) -> bool:
         """Whether two numbers that are not equal may still mean the same: rounded, or in units that are not written."""
         if self.clock and answer.clock:
-            return self.value == answer.value and self.half_day == answer.half_day
+            return self.value == answer.value != 0 and self.half_day == answer.half_day
         if (self.clock and answer.unit) or (answer.clock and self.unit):  # 3:22 may be 202 minutes
+            return True
+        if self._is_past_midnight or answer._is_past_midnight:  # 00:27 may be 27
             return True
         if self.base != answer.base:
             return self.value == answer.value
@@ -99,7 +107,7 @@ class Number(AnswerForm):
 
 def number(text: str) -> Number | None:
     """Reads the whole text, without its markup, as a number; None if it is not one."""
-    if len(text) > MAX_DIGITS or _ZEROS.match(text):
+    if len(text) > MAX_DIGITS or (_ZEROS.match(text) and not _CLOCK.fullmatch(text)):
         return None
     repeating = _REPEATING.fullmatch(text)
     if repeating:

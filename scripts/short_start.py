@@ -1,0 +1,104 @@
+"""A short start on worked solutions: a pretrained model learns how the problems of `schoolbook` are solved.
+
+    python scripts/fetch_model.py
+    python scripts/short_start.py --config recipes/smollm2-start.yaml
+
+The result depends on the seed and on the number of threads. The training is TRL's SFTTrainer, whose settings the
+recipe's `trainer` has. `start.json` in the model's folder keeps the recipe, the time and the share of the problems of
+split `heldout` that the model solves, by the generators' scorers and by the rule verifier.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from datasets import Dataset
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from trl import SFTConfig, SFTTrainer
+
+from cooper_rl.domains.schoolbook import Schoolbook
+from cooper_rl.domains.schoolbook_closings import closing
+from cooper_rl.generation import Sampling, conversation
+from cooper_rl.generation.sample import sample
+from cooper_rl.verifiers import RuleVerifier
+
+
+@dataclass(frozen=True)
+class StartRecipe:
+    """The recipe of a short start."""
+
+    model_name_or_path: str
+    output_dir: str
+    problems: int = 960
+    seed: int = 0
+    heldout: int = 300  # problems that the result is measured on
+    max_completion_length: int = 64
+    trainer: dict[str, Any] = field(default_factory=dict)  # further settings of trl.SFTConfig
+
+
+def read_recipe(path: Path) -> StartRecipe:
+    """The recipe in a YAML file."""
+    return StartRecipe(**yaml.safe_load(path.read_text()))
+
+
+def demonstrations(recipe: StartRecipe) -> list[dict[str, Any]]:
+    """Problems of split `train` with a worked solution and a closing sentence, as SFTTrainer takes them."""
+    rng = random.Random(recipe.seed)
+    return [
+        {
+            "prompt": conversation(problem.question),
+            "completion": [
+                {"role": "assistant", "content": str(problem.metadata["worked_solution"]) + closing(problem, rng)}
+            ],
+        }
+        for problem in Schoolbook().problems("train", recipe.problems, recipe.seed)
+    ]
+
+
+def measure(recipe: StartRecipe, model: Any, tokenizer: Any) -> dict[str, float]:
+    """True accuracy and rule accuracy, at temperature 1 as in reinforcement learning."""
+    world = Schoolbook()
+    problems = world.problems("heldout", recipe.heldout, recipe.seed)
+    sampling = Sampling(recipe.max_completion_length, temperature=1.0)
+    completions = sample(model, tokenizer, [p.question for p in problems], sampling, seed=recipe.seed, batch_size=32)
+    with RuleVerifier("math") as verifier:
+        verdicts = verifier.verify_many([p.reference_answer for p in problems], completions)
+    right = [world.is_true(problem, text) for problem, text in zip(problems, completions, strict=True)]
+    for problem, text, verdict, is_right in list(zip(problems, completions, verdicts, right, strict=True))[:12]:
+        print(f"{problem.question}\n  {text!r}\n  {problem.reference_answer}: {verdict}, {is_right}")
+    return {
+        "true_accuracy": sum(right) / len(right),
+        "rule_accuracy": sum(verdict == "CORRECT" for verdict in verdicts) / len(right),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Make a short start on worked solutions.")
+    parser.add_argument("--config", type=Path, required=True)
+    recipe = read_recipe(parser.parse_args().config)
+    tokenizer = AutoTokenizer.from_pretrained(recipe.model_name_or_path)
+    model = AutoModelForCausalLM.from_pretrained(recipe.model_name_or_path, dtype="float32")
+    settings = SFTConfig(
+        output_dir=recipe.output_dir, seed=recipe.seed, report_to="none", save_strategy="no", **recipe.trainer
+    )
+    trainer = SFTTrainer(
+        model, settings, train_dataset=Dataset.from_list(demonstrations(recipe)), processing_class=tokenizer
+    )
+    started = time.monotonic()
+    trainer.train()
+    minutes = (time.monotonic() - started) / 60
+    trainer.save_model(recipe.output_dir)
+    found = {"recipe": asdict(recipe), "minutes": round(minutes, 1), **measure(recipe, model.eval(), tokenizer)}
+    (Path(recipe.output_dir) / "start.json").write_text(json.dumps(found, indent=2) + "\n")
+    print(json.dumps(found, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""Worlds of problems that reasoning-gym's generators make and its scorers judge: splits, and problems without end."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from cooper_rl.domains.domain import Domain
+from cooper_rl.domains.generated import EXTRA, GENERATED
+from cooper_rl.extras import optional
+from cooper_rl.records import Problem
+from cooper_rl.verifiers.gym import scorer
+
+BLOCK = 4096
+# The share of all questions, in percent of the hash space, that each split owns.
+SPLITS = {"heldout": range(0, 10), "reward_model_heldout": range(10, 20), "train": range(20, 100)}
+
+
+class GymWorld(Domain):
+    """Problems of some of reasoning-gym's tasks, with worked solutions.
+
+    Attributes:
+        weights: the tasks, each with its share of the problems.
+    """
+
+    splits = tuple(SPLITS)
+    weights: ClassVar[Mapping[str, float]]
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks' names."""
+        return tuple(self.weights)
+
+    @abstractmethod
+    def stream(self, task: str, seed: int) -> Iterator[Problem]:
+        """Endless problems of one task, with a worked solution as `steps` of their metadata."""
+
+    def problems(self, split: str, size: int | None, seed: int) -> list[Problem]:
+        """Distinct problems of a split, 1,000 if no size is given. `test` is another name of `heldout`.
+
+        Raises:
+            BadInputError: there is no such split.
+        """
+        split = own_split(split)
+        self.check_split(split)
+        rng = random.Random(f"{self.name}-{split}-{seed}")
+        streams = {task: self.stream(task, rng.randrange(2**31)) for task in self.weights}
+        problems: list[Problem] = []
+        seen: set[str] = set()
+        while len(problems) < (size or GENERATED):
+            task = rng.choices(list(self.weights), weights=list(self.weights.values()))[0]
+            problem = next(streams[task])
+            if split_of(problem.question) == split and problem.question not in seen:
+                seen.add(problem.question)
+                problems.append(problem)
+        return problems
+
+    def check(self, split: str) -> None:
+        """Checks the name of the split."""
+        self.check_split(own_split(split))
+
+
+def split_of(question: str) -> str:
+    """The split of a question, by a hash of its text, so that no question is ever in two splits."""
+    bucket = int.from_bytes(hashlib.sha256(question.encode()).digest()[:4], "big") % 100
+    return next(name for name, buckets in SPLITS.items() if bucket in buckets)
+
+
+def own_split(split: str) -> str:
+    """These worlds' own name of a split: `heldout` for `test`, any other unchanged."""
+    return "heldout" if split == "test" else split
+
+
+def endless(task: str, seed: int, **settings: Any) -> Iterator[tuple[Any, int, str]]:
+    """(data set, index, problem id) of one task's entries, without end.
+
+    An entry is generated when `dataset[index]` is read. It depends on seed + index, so the seeds of successive blocks
+    are `BLOCK` apart.
+    """
+    reasoning_gym = optional("reasoning_gym", extra=EXTRA, needed_by=f"problems of {task}")
+    while True:
+        dataset = reasoning_gym.create_dataset(task, size=BLOCK, seed=seed, **settings)
+        for index in range(BLOCK):
+            yield dataset, index, f"{task}-{seed}-{index}"
+        seed += BLOCK
+
+
+def problem_of(task: str, entry: dict[str, Any], question: str, steps: Sequence[str], problem_id: str) -> Problem:
+    """An entry as a problem. `steps` is its worked solution, one sentence per step."""
+    metadata = {"task": task, "entry": entry, "worked_solution": " ".join(steps), "steps": steps}
+    return Problem(question, entry["answer"], f"reasoning_gym:{task}", problem_id, metadata)
+
+
+def accepted(problem: Problem, value: str) -> bool:
+    """Whether the scorer of the problem's generator gives this value the full mark."""
+    task = str(problem.metadata["task"])
+    if value.startswith("-") != problem.reference_answer.startswith("-"):
+        return False  # gsm_symbolic's scorer reads the first digits only, and so ignores a sign
+    return bool(scorer(task).score_answer(value, entry=problem.metadata["entry"]) == 1.0)
