@@ -91,6 +91,15 @@ def test_worked_solutions_are_taken_as_they_are(tmp_path):
     assert (record["completion"], record["model"]) == ("2 + 2 = 4", "worked_solutions")
 
 
+def test_a_data_set_s_own_scorer_labels_where_it_is_asked_to(tmp_path):
+    given = {"models": ["worked_solutions"], "dataset_names": ["schoolbook"], "dataset_size": 40}
+    collect(CollectConfig(output=str(tmp_path / "no.jsonl"), **given))
+    assert not any("correct" in record for record in lines(tmp_path / "no.jsonl"))
+    collect(CollectConfig(output=str(tmp_path / "yes.jsonl"), label_by_scorer=True, **given))
+    labels = {r["problem_id"].split("-")[0]: r["correct"] for r in lines(tmp_path / "yes.jsonl")}
+    assert labels["chain_sum"] and not labels["time_intervals"]  # whose steps do not add hours and minutes up
+
+
 def test_written_answers_come_right_and_wrong_and_the_rule_confirms_them(tmp_path):
     path = tmp_path / "problems.jsonl"
     rows = [
@@ -285,6 +294,22 @@ def test_a_label_that_a_record_came_with_is_its_vote(tmp_path):
     assert found["dropped"] == {"disagreement": 1} and found["judged"] == 3 and found["kappa"] == kappa(1, 1, 0, 1)
     kept = [(r["completion"][-2:], r["correct"], r["judge"]) for r in lines(tmp_path / "out.jsonl")]
     assert kept == [(" 4", True, True), (" 5", False, False), ("7.", False, None)]
+
+
+def test_an_answer_that_the_rule_cannot_judge_may_keep_its_vote(tmp_path):
+    durations = [("3 hours and 22 minutes", True), ("4 hours and 22 minutes", False), ("3:22", True), ("3:32", True)]
+    rows = [
+        {"question": "How long?", "reference": "03:22", "completion": f"It took {c}.", "correct": v}
+        for c, v in durations
+    ]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    given = {"input_files": [str(tmp_path / "in.jsonl")], "decontaminate_against": [], "deduplicate": 0}
+    found = annotate(AnnotateConfig(output=str(tmp_path / "paper.jsonl"), **given))
+    assert found["kept"] == 0 or all(r["rule"] in ("CORRECT", "INCORRECT") for r in lines(tmp_path / "paper.jsonl"))
+    found = annotate(AnnotateConfig(output=str(tmp_path / "kept.jsonl"), keep_undecided=True, **given))
+    kept = {r["completion"]: r["correct"] for r in lines(tmp_path / "kept.jsonl")}
+    assert kept["It took 3 hours and 22 minutes."] and not kept["It took 4 hours and 22 minutes."]
+    assert found["kept_correct"] == sum(kept.values())
 
 
 def test_a_bad_label_is_named(tmp_path):

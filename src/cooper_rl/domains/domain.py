@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import Problem
+
+Truth = Callable[[Problem, str], bool | None]  # whether a completion of a problem is right; None: not known
 
 
 class Domain(ABC):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from cooper_rl.domains.domain import Domain
+from cooper_rl.domains.domain import Domain, Truth
 from cooper_rl.domains.files import FileSet
 from cooper_rl.domains.generated import PREFIX, ReasoningGymTask
 from cooper_rl.domains.hub import HubSet
@@ -81,7 +79,7 @@ def check_problems(name: str, split: str) -> None:
     find_domain(name).check(split)
 
 
-def truth_of(name: str) -> Callable[[Problem, str], bool | None] | None:
+def truth_of(name: str) -> Truth | None:
     """The domain's `is_true`, which knows more than the rule verifier; None if the domain has none of its own."""
     domain = find_domain(name) if name else None
     return domain.is_true if domain is not None and domain.has_truth else None

@@ -66,7 +66,7 @@ def gcd_steps(entry: Mapping[str, Any]) -> list[str]:
 
 
 def equation_steps(entry: Mapping[str, Any]) -> list[str]:
-    """The number is brought to the other side, then comes the division. Equations are `5 - 8*e = -51` or `4*h + 3 = 11`."""
+    """The number goes to the other side, then comes the division. Equations are `5 - 8*e = -51` or `4*h + 3 = 11`."""
     left, right = entry["metadata"]["equation"].split(" = ")
     first, sign, second = left.split(" ")
     letter, total = entry["metadata"]["variable"], int(right)

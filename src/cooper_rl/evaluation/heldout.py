@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from accelerate import PartialState
 from accelerate.utils import gather_object
 
+from cooper_rl.domains import Truth
 from cooper_rl.generation import Sampling
 from cooper_rl.generation.sample import sample
 from cooper_rl.method.reward_model import RewardModel
@@ -17,7 +18,6 @@ from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm.evaluate import evaluate
 
 TOKENS_AT_ONCE = 16384  # new tokens of a batch, unless the training's generation batch is larger
-Truth = Callable[[Problem, str], bool | None]  # None: not known; it is not counted as right
 
 
 class HeldOut:

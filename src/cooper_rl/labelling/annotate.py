@@ -54,6 +54,11 @@ class Candidate:
     reason: str = ""
 
     @property
+    def correct(self) -> bool:
+        """The label of a completion that is kept: the rule's verdict, or the vote where the rule cannot judge."""
+        return self.verdict is Verdict.CORRECT or (self.verdict is not Verdict.INCORRECT and bool(self.vote))
+
+    @property
     def key(self) -> str:
         """Identifies the candidate after a restart, whatever the order of the input."""
         text = json.dumps([self.question, self.reference_answer, self.completion])
@@ -99,13 +104,9 @@ def annotate(config: AnnotateConfig, *, resume: bool = False, progress: Progress
         with clock.stage("judge"):
             add_votes(candidates, config, votes, progress)
     for candidate in candidates:
-        candidate.reason = candidate.reason or disagreement(candidate)
+        candidate.reason = candidate.reason or disagreement(candidate, keep_undecided=config.keep_undecided)
     found = statistics(candidates, clock.seconds)
-    kept = [
-        {**c.record, "correct": c.verdict is Verdict.CORRECT, "rule": c.verdict, "judge": c.vote}
-        for c in candidates
-        if not c.reason
-    ]
+    kept = [{**c.record, "correct": c.correct, "rule": c.verdict, "judge": c.vote} for c in candidates if not c.reason]
     dropped = [{**c.record, "rule": c.verdict, "judge": c.vote, "reason": c.reason} for c in candidates if c.reason]
     write_atomically(output.with_suffix(".dropped.jsonl"), "".join(map(line_of, dropped)))
     write_atomically(output.with_suffix(".statistics.json"), json.dumps(found, indent=2) + "\n")
@@ -187,10 +188,14 @@ def add_votes(candidates: Sequence[Candidate], config: AnnotateConfig, votes: Pa
         candidate.vote = known.get(candidate.key) if not candidate.reason else None
 
 
-def disagreement(candidate: Candidate) -> str:
-    """Why the rule and the judge do not agree on a label; "" if they do."""
+def disagreement(candidate: Candidate, *, keep_undecided: bool = False) -> str:
+    """Why the rule and the judge do not agree on a label; "" if they do.
+
+    Args:
+        keep_undecided: whether the judge's vote is enough where the rule cannot judge.
+    """
     if candidate.verdict not in (Verdict.CORRECT, Verdict.INCORRECT):
-        return f"rule:{candidate.verdict}"
+        return "" if keep_undecided and candidate.vote is not None else f"rule:{candidate.verdict}"
     if not candidate.judged:
         return ""
     if candidate.vote is None:

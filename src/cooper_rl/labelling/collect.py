@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cooper_rl.domains import find_domain, load_problems
+from cooper_rl.domains import Truth, find_domain, load_problems, truth_of
 from cooper_rl.errors import BackendError, BadInputError
 from cooper_rl.generation import Generation, Generator, Messages, Sampling, conversation, load_generator
 from cooper_rl.jsonl import line_of, written_before
@@ -35,6 +35,7 @@ class Task:
     sample: int
     run_seed: int
     system_prompt: str | None = None
+    truth: Truth | None = None  # labels the completion, if labels are asked for
 
     @property
     def key(self) -> Key:
@@ -101,15 +102,16 @@ def tasks_of(config: CollectConfig) -> list[Task]:
 
     The system prompt is that of the settings, or, if there is none, that of the problem's domain.
     """
-    asked: list[tuple[Problem, str | None]] = []
+    asked: list[tuple[Problem, str | None, Truth | None]] = []
     for name in config.dataset_names:
+        truth = truth_of(name) if config.label_by_scorer else None
         prompt = find_domain(name).system_prompt if config.system_prompt is None else config.system_prompt
         problems = load_problems(name, split=config.dataset_split, size=config.dataset_size, seed=config.dataset_seed)
-        asked += [(problem, prompt) for problem in problems]
+        asked += [(problem, prompt, truth) for problem in problems]
     tasks = [
-        Task(model, problem, sample, config.seed, prompt)
+        Task(model, problem, sample, config.seed, prompt, truth)
         for model in config.models
-        for problem, prompt in asked
+        for problem, prompt, truth in asked
         for sample in range(config.num_generations)
     ]
     return list({task.key: task for task in tasks}.values())
@@ -181,11 +183,13 @@ def sampling(config: CollectConfig) -> Sampling:
 def record(config: CollectConfig, task: Task, generation: Generation) -> dict[str, Any]:
     """A line of the output."""
     model, digest, sample = task.key
+    label = task.truth(task.problem, str(generation.text)) if task.truth else None
+    label = task.meant_right if model == WRITTEN else label
     return {
         "question": task.problem.question,
         "reference": task.problem.reference_answer,
         "completion": generation.text,
-        **({"correct": task.meant_right} if model == WRITTEN else {}),
+        **({} if label is None else {"correct": label}),
         "source": task.problem.source,
         "problem_id": task.problem.problem_id,
         "model": model,

@@ -32,7 +32,7 @@ def statistics(candidates: Sequence[Candidate], seconds: Mapping[str, float]) ->
         "judged": sum(c.judged for c in seen),
         "kept": sum(not c.reason for c in candidates),
         "kept_share": sum(not c.reason for c in candidates) / max(1, len(candidates)),
-        "kept_correct": sum(not c.reason and c.verdict == "CORRECT" for c in candidates),
+        "kept_correct": sum(not c.reason and c.correct for c in candidates),
         "dropped": dict(Counter(c.reason for c in candidates if c.reason).most_common()),
         "rule_x_judge": {
             verdict: {vote: matrix[verdict, vote] for vote in VOTES.values()}
@@ -59,7 +59,7 @@ def shares(candidates: Sequence[Candidate], name: str) -> dict[str, dict[str, fl
     found = {}
     for value, group in sorted(groups.items()):
         kept = [c for c in group if not c.reason]
-        right = sum(c.verdict == "CORRECT" for c in kept)
+        right = sum(c.correct for c in kept)
         found[value] = {
             "completions": len(group),
             "kept": len(kept) / len(group),

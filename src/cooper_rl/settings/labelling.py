@@ -35,6 +35,11 @@ class CollectConfig(SamplingSettings, AskingConfig):
     num_generations: int = setting(1, "Each model writes this many completions for each problem.", least=1)
     max_new_tokens: int = setting(512, "A completion has at most this many tokens.", least=1)
     system_prompt: str | None = setting(None, "This system message comes before each problem; null means none.")
+    label_by_scorer: bool = setting(
+        False,
+        "Completions are labelled by their data set's own scorer, where it has one (reasoning-gym's tasks). "
+        "`cooper annotate` takes the label in place of a judge's vote.",
+    )
 
     def __post_init__(self) -> None:
         check_fields(self, CollectConfig, "collect")
@@ -59,6 +64,11 @@ class AnnotateConfig(VerifierSettings, AskingConfig):
         None,
         "This language model judges, named as in models of `cooper collect`; null takes the label that a record "
         "has, or the rule's verdict where it has none.",
+    )
+    keep_undecided: bool = setting(
+        False,
+        "True keeps a completion that the rule cannot judge, with the judge's vote as its label; false drops it, as "
+        "in the paper.",
     )
     judge_max_new_tokens: int = setting(256, "The judge writes at most this many tokens on one completion.", least=1)
     deduplicate: float = setting(
