@@ -1,6 +1,7 @@
 """The command line as a user meets it: real processes, one clear line, exit code 2."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -153,6 +154,14 @@ def test_bad_files_are_named_and_nothing_is_written(case, tmp_path):
     assert done.stderr.startswith("cooper: error: ") and message in done.stderr
     assert sorted(tmp_path.rglob("*")) == before
     assert "trl" not in imported
+
+
+@pytest.mark.parametrize("given", [{}, {"OMP_WAIT_POLICY": "ACTIVE"}])
+def test_waiting_threads_do_not_spin_unless_the_user_says_so(given):
+    program = "import os, sys, cooper_rl.cli; print(os.environ['OMP_WAIT_POLICY'], 'torch' in sys.modules)"
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"} | given
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    assert done.stdout.split() == [given.get("OMP_WAIT_POLICY", "PASSIVE"), "False"]  # set before torch reads it
 
 
 def test_usage_errors_are_exit_code_2():

@@ -1,8 +1,10 @@
 """Every shipped recipe is read and checked as the commands do it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from trl import SFTConfig
 
 from cooper_rl.engines.trl.run import run_training
 from cooper_rl.errors import BadInputError, MissingFileError
@@ -17,7 +19,8 @@ REWARD_MODEL = {path.stem for path in RECIPES if path.stem.endswith("-reward-mod
 COMMANDS = {path.stem: path.stem.partition("-")[0] for path in RECIPES}
 ANNOTATION = {name: command for name, command in COMMANDS.items() if command in ("collect", "annotate")}
 NANO_POLICIES = ("nano-policy", "nano-weekdays-policy", "nano-kinship-policy")
-TRAIN = [path for path in RECIPES if path.stem not in {*REWARD_MODEL, *ANNOTATION, *NANO_POLICIES}]
+START = "smollm2-start"
+TRAIN = [path for path in RECIPES if path.stem not in {*REWARD_MODEL, *ANNOTATION, *NANO_POLICIES, START}]
 
 
 def check(recipe):
@@ -34,6 +37,20 @@ def test_there_are_recipes():
 @pytest.mark.parametrize("path", TRAIN, ids=lambda p: p.stem)
 def test_train_recipes(path, tmp_path):
     check({**made(load_recipe(path)), "output_dir": str(tmp_path / "run")})
+
+
+def test_the_variants_of_the_real_model():
+    for name in variants_of(RECIPES[0].parent / "smollm2.yaml"):
+        check(made(load_recipe(RECIPES[0].parent / "smollm2.yaml", ["--variant", name])))
+
+
+def test_the_short_start(monkeypatch):
+    monkeypatch.syspath_prepend(RECIPES[0].parents[1] / "scripts")
+    from short_start import demonstrations, read_recipe
+
+    recipe = replace(read_recipe(RECIPES[0].parent / f"{START}.yaml"), problems=8)
+    assert len(demonstrations(recipe)) == 8 and demonstrations(recipe) == demonstrations(recipe)
+    SFTConfig(output_dir="unused", report_to="none", **recipe.trainer)
 
 
 def made(recipe):
@@ -93,7 +110,7 @@ def test_reward_model_recipes(name):
 def test_annotation_recipes(name):
     settings = load_recipe(RECIPES[0].parent / f"{name}.yaml", command=ANNOTATION[name])
     made = {"collect": CollectConfig, "annotate": AnnotateConfig}[ANNOTATION[name]](**settings)
-    assert Path(made.output).parent == Path("runs/verifyrm")
+    assert Path(made.output).parent == Path("runs") / ("smollm2" if name.endswith("schoolbook") else "verifyrm")
 
 
 @pytest.mark.parametrize("path", sorted((RECIPES[0].parent / "accelerate").glob("*.yaml")), ids=lambda p: p.stem)

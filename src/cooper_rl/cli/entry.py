@@ -18,6 +18,7 @@ from cooper_rl.ranks import RankExit
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that spin while they wait starve each other on a busy CPU
 
 app = typer.Typer(
     help="Train a reasoning policy and its reference-based reward model together.",
