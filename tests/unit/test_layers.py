@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).parents[2] / "src" / "cooper_rl"
 BASE = {"errors", "records", "jsonl", "parts", "settings", "extras", "tables"}
 ALLOWED = {
     "extras": {"errors"},
-    **{name: set() for name in ("errors", "devices", "ranks", "records", "confusion", "packing", "console")},
+    **{name: set() for name in ("errors", "devices", "ranks", "records", "confusion", "packing", "console", "steps")},
     "jsonl": {"errors"},
     "parts": {"errors"},
     "settings": {"errors"},
@@ -27,7 +27,7 @@ ALLOWED = {
     "domains": BASE | {"packing", "verifiers", "generation", "synthesis"},
     "labelling": BASE | {"domains", "verifiers", "generation", "synthesis"},
     "method": BASE | {"verifiers", "generation", "synthesis"},
-    "verifyrm": BASE | {"confusion", "devices", "packing", "synthesis"},
+    "verifyrm": BASE | {"confusion", "devices", "packing", "steps", "synthesis"},
     "evaluation": BASE
     | {"method"}
     | {"confusion", "domains", "verifiers", "generation", "synthesis", "labelling", "verifyrm"},

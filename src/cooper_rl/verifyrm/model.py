@@ -20,8 +20,9 @@ from cooper_rl.errors import BadInputError
 from cooper_rl.extras import optional
 from cooper_rl.records import Scorable, Triple
 from cooper_rl.settings.files import check_model_folder
+from cooper_rl.steps import step_ends
 from cooper_rl.verifyrm import scoring, sharding
-from cooper_rl.verifyrm.template import TEMPLATE_VERSION, encode
+from cooper_rl.verifyrm.template import TEMPLATE_VERSION, encode, places_of
 
 logger = logging.getLogger(__name__)
 
@@ -146,8 +147,7 @@ class VerifyRM:
                 stay in the cache, and 16,384 elsewhere.
         """
         device = next(self.model.parameters()).device.type
-        if batch_tokens is None:
-            batch_tokens = 768 if device == "cpu" else 16384
+        batch_tokens = batch_tokens or tokens_of_a_pass(device)
         texts = [Triple(r.question, r.reference_answer, r.completion) for r in records]
         place = {text: index for index, text in enumerate(dict.fromkeys(texts))}
         ids_D_T = self.encode(list(place))
@@ -155,6 +155,51 @@ class VerifyRM:
             score_ids = sharding.score_ids if sharding.is_sharded(self.model) else scoring.score_ids
             logits_D = score_ids(self.model, ids_D_T, batch_tokens=batch_tokens)
         return logits_D.index_select(0, torch.tensor([place[text] for text in texts], dtype=torch.long))
+
+    def step_logits(
+        self, records: Sequence[Scorable], ends: Sequence[Sequence[int]], *, batch_tokens: int | None = None
+    ) -> list[Tensor]:
+        """Logits at the ends of each record's steps, with their gradient: one tensor (S,) a record, on the CPU.
+
+        One forward pass scores all steps of a record, and a prefix that completions share is computed once. The last
+        step's logit is that of the whole completion. A step that `max_tokens` cut off has the first logit that is left.
+
+        Args:
+            ends: offsets of characters in each completion, just after its steps (`steps.step_ends`).
+
+        Raises:
+            ValueError: the model is sharded.
+        """
+        if sharding.is_sharded(self.model):
+            raise ValueError("the values of steps need a whole reward model; set reward_model_sharded to false")
+        some = [row for row, ends_S in enumerate(ends) if len(ends_S)]
+        own, own_ends = [records[row] for row in some], [ends[row] for row in some]
+        ids = self.encode(own)
+        places = places_of(self.tokenizer, own, own_ends, ids, with_reference=self.settings.with_reference)
+        device = next(self.model.parameters()).device.type
+        with torch.autocast(device, dtype=self.autocast, enabled=self.autocast is not None):
+            logits_N = scoring.score_ids(
+                self.model, ids, batch_tokens=batch_tokens or tokens_of_a_pass(device), places_B=places
+            )
+        found = [torch.zeros(0)] * len(records)
+        for row, logits_S in zip(some, logits_N.split([len(each) for each in places]), strict=True):
+            found[row] = logits_S
+        return found
+
+    @torch.no_grad()  # type: ignore[untyped-decorator]
+    def step_values(
+        self, records: Sequence[Scorable], ends: Sequence[Sequence[int]], *, batch_tokens: int | None = None
+    ) -> list[Tensor]:
+        """Values of the prefixes that end with each step: probabilities that the completion will be right, (S,) each.
+
+        Args:
+            ends: as in `step_logits`. A completion without steps gets an empty tensor.
+        """
+        training = self.model.training
+        self.model.eval()
+        logits = self.step_logits(records, ends, batch_tokens=batch_tokens)
+        self.model.train(training)
+        return [torch.sigmoid(logits_S / self.settings.temperature) for logits_S in logits]
 
     def logits(
         self,
@@ -186,14 +231,23 @@ class VerifyRM:
         references: Sequence[str],
         completions: Sequence[str],
         *,
+        spans: str | Sequence[Sequence[int]] | None = None,
         batch_tokens: int | None = None,
-    ) -> Tensor:
+    ) -> Tensor | list[Tensor]:
         """As `score_records`, from three columns: probabilities that the completions are right, shape (B,).
+
+        Args:
+            spans: where steps end: `line`, `sentence`, or offsets for each completion. The result is then that of
+                `step_values`.
 
         Raises:
             ValueError: the columns differ in length.
         """
-        return self.score_records(_rows(questions, references, completions), batch_tokens=batch_tokens)
+        rows = _rows(questions, references, completions)
+        if spans is None:
+            return self.score_records(rows, batch_tokens=batch_tokens)
+        ends = [step_ends(text, spans) for text in completions] if isinstance(spans, str) else spans
+        return self.step_values(rows, ends, batch_tokens=batch_tokens)
 
     def save_pretrained(self, folder: str | Path, weights: Mapping[str, Tensor] | None = None) -> None:
         """Writes model.safetensors (keys `model.*`, `score.weight`), the tokenizer and the template's settings.
@@ -234,6 +288,11 @@ class VerifyRM:
         if {k: v.shape for k, v in weights.items()} != {k: own[k].shape for k in weights if k in own}:
             raise BadInputError(f"{folder}: the checkpoint is of another reward model; start in a new output_dir")
         self.model.load_state_dict({key: sharding.shared_like(value, own[key]) for key, value in weights.items()})
+
+
+def tokens_of_a_pass(device: str) -> int:
+    """Padded tokens of a forward pass by default: on a CPU small passes pad less and stay in the cache."""
+    return 768 if device == "cpu" else 16384
 
 
 def adapter_settings(task_type: str, rank: int, alpha: int = 0) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -26,10 +28,10 @@ def pad(ids_B_T: Sequence[Sequence[int]], pad_id: int) -> tuple[Tensor, Tensor]:
     return ids, mask
 
 
-def common_prefix(ids_G_T: Sequence[Sequence[int]]) -> int:
-    """How many tokens all sequences share; every sequence keeps at least one token of its own."""
+def common_prefix(ids_G_T: Sequence[Sequence[int]], limit: int | None = None) -> int:
+    """How many tokens all sequences share, at most `limit`; every sequence keeps at least one token of its own."""
     first, last = min(map(list, ids_G_T)), max(map(list, ids_G_T))
-    limit = min(map(len, ids_G_T)) - 1
+    limit = min(*map(len, ids_G_T), limit + 1 if limit is not None else len(first)) - 1
     return next((i for i in range(limit) if first[i] != last[i]), limit)
 
 
@@ -55,17 +57,29 @@ def buckets(rows: Sequence[int], lengths: Sequence[int], batch_tokens: int) -> I
     return packed(sorted(rows, key=lambda row: -lengths[row]), lengths, batch_tokens)
 
 
-def score_ids(model: nn.Module, ids_B_T: Sequence[Sequence[int]], *, batch_tokens: int) -> Tensor:
+def score_ids(
+    model: nn.Module,
+    ids_B_T: Sequence[Sequence[int]],
+    *,
+    batch_tokens: int,
+    places_B: Sequence[Sequence[int]] | None = None,
+) -> Tensor:
     """Logits of token ids, shape (B,), equal to a plain padded forward up to rounding.
 
     A prefix that enough rows share is computed once. The rows' own tokens follow on copies of its keys and values, in
     buckets of like length whatever their group.
+
+    Args:
+        places_B: for each row the tokens whose logits are wanted, one or more; by default its last token. With them
+            the result is (N,): the logits of the first row's places, then those of the second, and so on.
     """
-    logits_B = torch.zeros(len(ids_B_T))
+    wanted_B = [[len(ids) - 1] for ids in ids_B_T] if places_B is None else places_B
+    slots_B = slots_of(wanted_B)
+    logits_N = torch.zeros(sum(map(len, wanted_B)))
     shared_B = [0] * len(ids_B_T)  # tokens of a row that it shares with others
     groups: list[list[int]] = []
     for group in groups_of(ids_B_T):
-        shared = common_prefix([ids_B_T[i] for i in group])
+        shared = common_prefix([ids_B_T[i] for i in group], min(wanted_B[i][0] for i in group))
         if shared * (len(group) - 1) >= WORTH_SHARING:
             groups.append(group)
             for i in group:
@@ -73,20 +87,36 @@ def score_ids(model: nn.Module, ids_B_T: Sequence[Sequence[int]], *, batch_token
     own_B_T = [ids[shared:] for ids, shared in zip(ids_B_T, shared_B, strict=True)]
     lengths = [len(own) for own in own_B_T]
     for rows in buckets([i for i, shared in enumerate(shared_B) if not shared], lengths, batch_tokens):
-        logits_B[rows] = plain_logits(model, [own_B_T[i] for i in rows]).cpu()
+        places = None if places_B is None else [wanted_B[i] for i in rows]
+        logits_N[[slot for i in rows for slot in slots_B[i]]] = plain_logits(
+            model, [own_B_T[i] for i in rows], places
+        ).cpu()
     for some in buckets(range(len(groups)), [shared_B[group[0]] for group in groups], batch_tokens):
         prefixes, mask = _prefixes(model, [ids_B_T[i][: shared_B[i]] for i in (groups[g][0] for g in some)])
         place = {row: index for index, g in enumerate(some) for row in groups[g]}
         for rows in buckets(list(place), lengths, batch_tokens):
-            places = torch.tensor([place[i] for i in rows])
-            logits_B[rows] = _continued(model, prefixes, mask, places, [own_B_T[i] for i in rows]).cpu()
-    return logits_B
+            own_places = [[at - shared_B[i] for at in wanted_B[i]] for i in rows]
+            logits_N[[slot for i in rows for slot in slots_B[i]]] = _continued(
+                model, prefixes, mask, torch.tensor([place[i] for i in rows]), [own_B_T[i] for i in rows], own_places
+            ).cpu()
+    return logits_N
 
 
-def plain_logits(model: nn.Module, ids_B_T: Sequence[Sequence[int]]) -> Tensor:
-    """Logits of token ids by one padded forward pass, shape (B,), float32."""
+def slots_of(places_B: Sequence[Sequence[int]]) -> list[range]:
+    """For each row its part of a flat result, which has the rows' places one after another."""
+    ends = list(accumulate(map(len, places_B)))
+    return [range(end - len(places), end) for end, places in zip(ends, places_B, strict=True)]
+
+
+def plain_logits(
+    model: nn.Module, ids_B_T: Sequence[Sequence[int]], places_B: Sequence[Sequence[int]] | None = None
+) -> Tensor:
+    """Logits of token ids by one padded forward pass, float32: (B,) of the last tokens, or (N,) of `places_B`."""
     ids, mask = pad(ids_B_T, model.config.pad_token_id)
     device = next(model.parameters()).device
+    if places_B is not None:
+        hidden_B_T_H = model.base_model(input_ids=ids.to(device), attention_mask=mask.to(device)).last_hidden_state
+        return _head(model, hidden_B_T_H, places_B)
     with only_last(model, mask.sum(1).to(device) - 1):
         return model(input_ids=ids.to(device), attention_mask=mask.to(device)).logits[:, 0].float()
 
@@ -110,17 +140,30 @@ def spread(prefixes: DynamicCache, place_B: Tensor, width: int, config: Any) -> 
     return cache
 
 
+def _head(model: nn.Module, hidden_B_T_H: Tensor, places_B: Sequence[Sequence[int]]) -> Tensor:
+    """The score head's logits at each row's places, (N,), float32."""
+    rows = [row for row, places in enumerate(places_B) for _ in places]
+    hidden_N_H = hidden_B_T_H[torch.tensor(rows), torch.tensor([place for places in places_B for place in places])]
+    return model.score(hidden_N_H)[:, 0].float()
+
+
 def _continued(
-    model: nn.Module, prefixes: DynamicCache, mask_P_T: Tensor, place_B: Tensor, own_B_T: Sequence[Sequence[int]]
+    model: nn.Module,
+    prefixes: DynamicCache,
+    mask_P_T: Tensor,
+    place_B: Tensor,
+    own_B_T: Sequence[Sequence[int]],
+    places_B: Sequence[Sequence[int]],
 ) -> Tensor:
-    """Logits of rows that go on from the prefixes at `place_B`."""
+    """Logits at `places_B` of rows that go on from the prefixes at `place_B`, (N,)."""
     device = next(model.parameters()).device
     width = int(mask_P_T[place_B].sum(1).max())
     cache = spread(prefixes, place_B.to(device), width, model.config)
     ids, mask = pad(own_B_T, model.config.pad_token_id)
     starts = mask_P_T[place_B].sum(1)
-    last = torch.tensor([len(ids_T) - 1 for ids_T in own_B_T], device=device)
-    with only_last(model, last):
+    last = torch.tensor([places[-1] for places in places_B], device=device)
+    single = all(len(places) == 1 for places in places_B)
+    with only_last(model, last) if single else nullcontext():
         hidden = model.base_model(
             input_ids=ids.to(device),
             attention_mask=torch.cat([mask_P_T[place_B, :width], mask], dim=1).to(device),
@@ -128,4 +171,4 @@ def _continued(
             past_key_values=cache,
             use_cache=True,
         ).last_hidden_state
-    return model.score(hidden[torch.arange(len(own_B_T), device=device), last])[:, 0].float()
+    return _head(model, hidden, places_B)

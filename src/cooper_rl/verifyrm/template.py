@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
@@ -48,15 +49,59 @@ def encode(
     Args:
         with_reference: False leaves the reference answer out.
     """
-    texts, heads = [], []
-    for record in records:
-        reference = record.reference_answer if with_reference else None
-        texts.append(render(record.question, reference, record.completion))
-        heads.append(render_prefix(record.question, reference))
+    texts = _texts(records, with_reference)
     ids_B_T: list[list[int]] = tokenizer(texts, split_special_tokens=True)["input_ids"] if texts else []
     for index, ids_T in enumerate(ids_B_T):
         if len(ids_T) > max_tokens:
-            head_T = tokenizer(heads[index], split_special_tokens=True)["input_ids"]
-            kept = max(max_tokens - len(head_T), min(len(ids_T) - len(head_T), max_tokens - max_tokens // 2))
+            head_T = tokenizer(_head(records[index], with_reference), split_special_tokens=True)["input_ids"]
+            kept = _kept(len(ids_T), len(head_T), max_tokens)
             ids_B_T[index] = [*head_T[len(head_T) - (max_tokens - kept) :], *ids_T[len(ids_T) - kept :]]
     return ids_B_T
+
+
+def places_of(
+    tokenizer: Any,
+    records: Sequence[Scorable],
+    ends: Sequence[Sequence[int]],
+    ids_B_T: Sequence[Sequence[int]],
+    *,
+    with_reference: bool = True,
+) -> list[list[int]]:
+    """For each record the tokens that its steps end in: places in `ids_B_T`, which `encode` gave for the records.
+
+    A step's place is the last token that lies within it and those before. The last step's is the closing tag's end,
+    where the whole completion is scored. Steps that were cut off have the first place that is left.
+
+    Args:
+        ends: offsets of characters in each completion, just after its steps, in their order.
+        with_reference: as it was for `encode`.
+    """
+    texts = _texts(records, with_reference)
+    encoded = tokenizer(texts, split_special_tokens=True, return_offsets_mapping=True) if texts else {}
+    offsets = encoded.get("offset_mapping", ())
+    places_B = []
+    for record, ends_S, offsets_T, ids_T in zip(records, ends, offsets, ids_B_T, strict=True):
+        start = len(_head(record, with_reference))
+        tags = [found.start() for found in _TAG.finditer(record.completion)]  # `_field` has a space more in each
+        stops = [stop for _, stop in offsets_T]
+        head, lost = bisect_right(stops, start), len(offsets_T) - len(ids_T)
+        first = len(ids_T) - _kept(len(stops), head, len(ids_T)) if lost else head - 1
+        places = []
+        for end in ends_S[:-1]:
+            character = start + end + sum(tag < end for tag in tags)
+            places.append(max(bisect_right(stops, character) - 1 - lost, first))
+        places_B.append([*places, len(ids_T) - 1][: len(ends_S)])
+    return places_B
+
+
+def _kept(tokens: int, head: int, max_tokens: int) -> int:
+    """How many tokens of the text's end are kept where it is too long; `head` are those before the completion."""
+    return max(max_tokens - head, min(tokens - head, max_tokens - max_tokens // 2))
+
+
+def _head(record: Scorable, with_reference: bool) -> str:
+    return render_prefix(record.question, record.reference_answer if with_reference else None)
+
+
+def _texts(records: Sequence[Scorable], with_reference: bool) -> list[str]:
+    return [render(r.question, r.reference_answer if with_reference else None, r.completion) for r in records]
