@@ -95,6 +95,8 @@ class LabelledCompletion:
     correct: bool
     source: str = ""
     problem_id: str = ""
+    ends: tuple[int, ...] = ()  # offsets just after the steps, where the record says what its steps are
+    first_error: int | None = None  # index of the first wrong step, -1 where none is wrong; None: not known
 
 
 class Scorable(Protocol):

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from cooper_rl.verifyrm.losses import bce_loss, contrastive_loss
+from cooper_rl.verifyrm.losses import bce_loss, contrastive_loss, prefix_loss
 
 
 def test_contrastive_loss_by_hand():
@@ -60,3 +60,19 @@ def test_losses_are_float32_whatever_the_logits_are():
     half = torch.tensor([1.0], dtype=torch.bfloat16)
     assert contrastive_loss(half, half, torch.tensor([True]))[0].dtype == torch.float32
     assert bce_loss(half, half)[0].dtype == torch.float32
+
+
+def test_prefix_loss_by_hand():
+    # first completion: -log sigmoid(2) = 0.126928 and -log sigmoid(1) = 0.313262, mean 0.220095
+    # second: one step of label 0, -log sigmoid(-3) = 3.048587; mean of both 1.634341; the third has no step
+    logits = torch.tensor([[2.0, -1.0], [3.0, 9.0], [5.0, 5.0]], requires_grad=True)
+    labels = torch.tensor([[1, 0], [0, 1], [0, 0]])
+    valid = torch.tensor([[True, True], [True, False], [False, False]])
+    loss, metrics = prefix_loss(logits, labels, valid)
+    assert loss.item() == pytest.approx(1.634341, abs=1e-6)
+    assert metrics["prefix_accuracy"] == pytest.approx(0.5)  # the first has both, the second has none
+    loss.backward()
+    assert logits.grad[1, 1] == 0 and not logits.grad[2].any() and logits.grad[0, 0] < 0 < logits.grad[0, 1]
+    assert prefix_loss(logits, labels, torch.zeros(3, 2, dtype=torch.bool))[0].item() == 0
+    with pytest.raises(ValueError, match=r"\(B, S\)"):
+        prefix_loss(logits, labels, valid[:, 0])

@@ -15,7 +15,9 @@ from safetensors.torch import load_file
 
 from cooper_rl.domains.nano.triples import written_triples
 from cooper_rl.errors import BadInputError
-from cooper_rl.records import LabelledCompletion, Verdict
+from cooper_rl.evaluation.process import Solution, evaluate_process
+from cooper_rl.records import LabelledCompletion, Triple, Verdict
+from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.synthesis.augment import augmented, corrupted
 from cooper_rl.verifiers import RuleVerifier
@@ -24,6 +26,7 @@ from cooper_rl.verifyrm.losses import bce_loss
 from cooper_rl.verifyrm.model import VerifyRMSettings
 from cooper_rl.verifyrm.train import fitted_temperature, train_reward_model
 from cooper_rl.verifyrm.trainer import LengthBuckets, RewardModelTrainer, lr_factor
+from cooper_rl.verifyrm.triples import read_triples
 from ranks import COOPER
 from rounding import assert_same_but_for_rounding
 
@@ -197,6 +200,54 @@ def test_progress_tells_steps_and_loss(train_file, tmp_path):
     train_reward_model(config, progress=lambda **update: told.append(update))
     assert [u["completed"] for u in told if "completed" in u] == list(range(1, 9))
     assert sum(u.get("description", "").startswith("loss 0.") for u in told) == 2
+
+
+@pytest.fixture
+def stepped_file(tmp_path):
+    rows = []
+    for n in range(48):
+        a, b, slip = n % 9 + 1, n % 7 + 2, n % 3 - 1  # -1: no slip, else the step that is wrong
+        first, second = a + b + (slip == 0), (a + b + (slip == 0)) * 2 + (slip == 1)
+        steps = [f"{a} + {b} = {first}.", f"{first} * 2 = {second}.", f"The answer is {second}."]
+        rows.append({"question": f"({a} + {b}) * 2?", "answer": str(2 * (a + b)), "steps": steps, "first_error": slip})
+    path = tmp_path / "stepped.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def test_prefixes_are_taught_by_where_the_first_error_is(stepped_file, tmp_path):
+    triples = read_triples(stepped_file)
+    assert sum(t.correct for t in triples) == 16 and all(len(t.ends) == 3 for t in triples)
+    given = {"max_steps": 100, "num_train_epochs": 100, "learning_rate": 1e-3, "heldout_fraction": 0.0}
+    train_reward_model(config_of(stepped_file, tmp_path / "plain", **given))
+    train_reward_model(config_of(stepped_file, tmp_path / "steps", prefix_weight=1.0, **given))
+    plain, taught = (VerifyRM.from_pretrained(tmp_path / name) for name in ("plain", "steps"))
+    solutions = [
+        Solution(Triple(t.question, t.reference_answer, t.completion), t.ends, t.first_error, "all") for t in triples
+    ]
+    before, after = (
+        evaluate_process(solutions, model.step_values, samples=10)["at_half"]["all"]["f1"] for model in (plain, taught)
+    )
+    assert after > 0.8 > before
+    assert sum(t.correct == bool(s > 0.5) for t, s in zip(triples, taught.score_records(triples), strict=True)) >= 44
+
+
+def test_the_loss_of_prefixes_reads_the_logits_that_step_values_reads(stepped_file, tmp_path):
+    triples = read_triples(stepped_file)[:6]
+    config = config_of(stepped_file, tmp_path, prefix_weight=1.0)
+    model = VerifyRM.from_backbone(resolve_model("nano", "policy"), settings=VerifyRMSettings(max_tokens=256))
+    trainer = RewardModelTrainer(model, triples, [], config)
+    batch = trainer.collate([trainer.train_dataset[i] for i in range(6)])
+    places, labels, valid = (batch[name] for name in ("places", "step_labels", "valid"))
+    assert valid.sum(1).tolist() == [2] * 6
+    assert labels.tolist() == [[int(t.first_error in (-1, 1)), int(t.first_error == -1)] for t in triples]
+    with torch.no_grad():
+        hidden = model.model.eval()(
+            input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], output_hidden_states=True
+        ).hidden_states[-1]
+        found = model.model.score(hidden.gather(1, places[:, :, None].expand(-1, -1, hidden.shape[2])))[:, :, 0]
+        expected = model.step_logits(triples, [t.ends for t in triples])
+    assert torch.allclose(found, torch.stack([each[:2] for each in expected]), atol=1e-5)
 
 
 def test_class_balance_by_hand():

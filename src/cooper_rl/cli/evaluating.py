@@ -38,7 +38,7 @@ def eval_rm(
         list[str],
         typer.Argument(
             help="Labelled triples: a JSONL (.gz too), JSON or parquet file, a hub id, verifybench, "
-            "verifybench_hard or hardverify_math."
+            "verifybench_hard, hardverify_math or processbench."
         ),
     ],
     model: Annotated[str | None, typer.Option(help="A VerifyRM: folder, hub id or nano.")] = None,

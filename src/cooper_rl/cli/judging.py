@@ -12,6 +12,7 @@ import typer
 
 from cooper_rl.cli.options import Bf16, opened
 from cooper_rl.errors import BadInputError
+from cooper_rl.steps import KINDS
 
 
 def verify(
@@ -57,6 +58,10 @@ def score(
     file: Annotated[
         Path | None, typer.Argument(help="JSONL {question, reference, completion}; stdin by default.")
     ] = None,
+    spans: Annotated[
+        str | None,
+        typer.Option(help="Also add the value after each step: step_ends and step_values; steps are line or sentence."),
+    ] = None,
     bf16: Bf16 = False,
 ) -> None:
     """Score completions with a VerifyRM: the same records with a score from 0 to 1.
@@ -67,8 +72,10 @@ def score(
 
     path = resolve_model(model, "reward_model")
     check_model_folder(path, "--model")
+    if spans not in (None, *KINDS):
+        raise BadInputError(f"--spans: give {' or '.join(KINDS)}, not {spans!r}")
     with opened(file) as (lines, name):
         from cooper_rl.verifyrm import VerifyRM
         from cooper_rl.verifyrm.triples import score_stream
 
-        score_stream(lines, sys.stdout.write, VerifyRM.from_pretrained(path, bf16=bf16), source=name)
+        score_stream(lines, sys.stdout.write, VerifyRM.from_pretrained(path, bf16=bf16), spans=spans, source=name)

@@ -17,18 +17,18 @@ from cooper_rl.records import Problem
 from cooper_rl.verifiers.math.day_names import WEEKDAYS
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
-    "chain_sum": {"min_terms": 2, "max_terms": 3, "min_digits": 1, "max_digits": 2},
+    "chain_sum": {"min_terms": 2, "max_terms": 2, "min_digits": 1, "max_digits": 2},
     "products": {"min_terms": 2, "max_terms": 2, "min_digits": 1, "max_digits": 2},
-    "gcd": {"min_value": 4, "max_value": 60},
+    "gcd": {"min_value": 2, "max_value": 24},
     "simple_equations": {
         "min_terms": 2,
         "max_terms": 2,
         "min_value": 2,
-        "max_value": 12,
+        "max_value": 9,
         "operators_weights": (0.5, 0.5, 0.0),
     },
-    "time_intervals": {"task_types": ["time"]},
-    "calendar_arithmetic": {"year": 2022, "tasks": ["weekday_offset"], "offset_upper_bound": 30},
+    "time_intervals": {"task_types": ["time"], "max_time_difference_seconds": 9000},
+    "calendar_arithmetic": {"year": 2022, "tasks": ["weekday_offset"], "offset_upper_bound": 6},
 }
 _FORMAT = re.compile(  # what a question says of the answer's format, at its end
     r" (?:Give|Please|Answer|Express|State|Provide|Reply|Respond|Write|Return|Use)\b[^.?]*\.$"

@@ -8,6 +8,7 @@ from typing import Any
 
 from cooper_rl.domains.files import local_copy
 from cooper_rl.errors import BadInputError
+from cooper_rl.evaluation.process import PROCESSBENCH
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.tables import check_table, from_hub, read_records
 from cooper_rl.verifyrm.triples import read_triples
@@ -80,5 +81,5 @@ def check_labelled(name: str) -> None:
     Raises:
         MissingFileError: there is neither a published set nor a file of this name.
     """
-    if name not in PUBLISHED:
-        check_table(name, f"labelled triples (by name: {', '.join(PUBLISHED)})")
+    if name not in (*PUBLISHED, PROCESSBENCH):
+        check_table(name, f"labelled triples (by name: {', '.join([*PUBLISHED, PROCESSBENCH])})")

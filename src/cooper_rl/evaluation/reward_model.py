@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.metrics import Bools, Floats, bootstrap, metrics_of
+from cooper_rl.evaluation.process import PROCESSBENCH, evaluate_process, load_process, process_lines
 from cooper_rl.evaluation.published import load_labelled
 from cooper_rl.generation import Sampling, load_generator
 from cooper_rl.labelling.judge import judge_prompt, read_vote
@@ -20,7 +22,11 @@ from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifiers.math.reader import form_of
 from cooper_rl.verifiers.math.stated import is_solution
 
+if TYPE_CHECKING:
+    from cooper_rl.verifyrm import VerifyRM
+
 Judge = Callable[[Sequence[LabelledCompletion]], Floats]
+Record = TypeVar("Record")
 WITH_INTERVAL = ("accuracy", "balanced_accuracy", "f1", "auroc")
 MAX_REFERENCE = 60  # characters; probes are made of short reference answers, not of worked solutions
 MIN_GROUP = 10  # a type or source with fewer records gets no metrics of its own
@@ -49,9 +55,13 @@ def evaluate_files(files: Sequence[str], settings: EvalSettings) -> dict[str, An
         MissingFileError: a file or model does not exist.
         BadInputError: a file or model cannot be used.
     """
-    sets = {name: drawn(load_labelled(name), settings) for name in files}
+    sets = {name: drawn(load_labelled(name), settings) for name in files if name != PROCESSBENCH}
     judges = judges_of(settings)
     found: dict[str, Any] = {"files": {}}
+    if PROCESSBENCH in files:
+        values = reward_model_of(settings).step_values
+        solutions = drawn(load_process(PROCESSBENCH), settings)
+        found["process"] = evaluate_process(solutions, values, samples=settings.bootstrap_samples)
     for name, triples in sets.items():
         correct_B = np.array([t.correct for t in triples])
         scores = {judge: ask(triples) for judge, ask in judges.items()}
@@ -62,7 +72,7 @@ def evaluate_files(files: Sequence[str], settings: EvalSettings) -> dict[str, An
             "by_type": by_group([answer_type(t.reference_answer) for t in triples], scores, correct_B),
             "by_source": by_group([t.source for t in triples], scores, correct_B),
         }
-    if settings.probes:
+    if settings.probes and sets:
         problems = [
             Problem(t.question, t.reference_answer)
             for triples in sets.values()
@@ -80,20 +90,31 @@ def evaluate_files(files: Sequence[str], settings: EvalSettings) -> dict[str, An
     return found
 
 
-def drawn(triples: list[LabelledCompletion], settings: EvalSettings) -> list[LabelledCompletion]:
-    """`settings.size` of the triples, drawn at random and kept in their order."""
-    if settings.size is None or settings.size >= len(triples):
-        return triples
-    return [triples[i] for i in sorted(random.Random(settings.seed).sample(range(len(triples)), settings.size))]
+def drawn(records: list[Record], settings: EvalSettings) -> list[Record]:
+    """`settings.size` of the records, drawn at random and kept in their order."""
+    if settings.size is None or settings.size >= len(records):
+        return records
+    return [records[i] for i in sorted(random.Random(settings.seed).sample(range(len(records)), settings.size))]
+
+
+def reward_model_of(settings: EvalSettings) -> VerifyRM:
+    """The model that the settings name.
+
+    Raises:
+        BadInputError: they name none.
+    """
+    if not settings.model:
+        raise BadInputError(f"{PROCESSBENCH}: only a VerifyRM values steps; give --model")
+    from cooper_rl.verifyrm import VerifyRM
+
+    return VerifyRM.from_pretrained(resolve_model(settings.model, "reward_model"), bf16=settings.bf16)
 
 
 def judges_of(settings: EvalSettings) -> dict[str, Judge]:
     """The judges by name. Each is a function from triples to scores from 0 to 1."""
     judges: dict[str, Judge] = {}
     if settings.model:
-        from cooper_rl.verifyrm import VerifyRM
-
-        model = VerifyRM.from_pretrained(resolve_model(settings.model, "reward_model"), bf16=settings.bf16)
+        model = reward_model_of(settings)
         judges["model"] = lambda triples: model.score_records(triples).double().numpy()
     if settings.verifier:
         judges["rule"] = lambda triples: rule_scores(str(settings.verifier), triples)
@@ -168,6 +189,7 @@ def as_lines(found: dict[str, Any]) -> list[str]:
             for group, row in part[title].items():
                 shares = ", ".join(f"{judge} {row[judge]['accuracy']:.3f}" for judge in part["judges"] if judge in row)
                 lines.append(f"  {title[3:]} {group} ({row['records']}): accuracy {shares}")
+    lines += process_lines(found["process"]) if "process" in found else []
     for judge, rates in found.get("probes", {}).items():
         lines.append(f"probes rejected by {judge}: " + ", ".join(f"{kind} {rate:.2f}" for kind, rate in rates.items()))
     return lines

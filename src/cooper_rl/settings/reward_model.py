@@ -99,6 +99,15 @@ class OptimiserSettings:
     class_balance: bool = setting(
         False, "True weights the loss so that right and wrong triples count the same, however many there are of each."
     )
+    prefix_weight: float = setting(
+        0.0,
+        "The loss of the prefixes that end with each step is added to that of the whole with this weight; 0 leaves it "
+        "out. A prefix has the label of the whole, or is wrong from the record's first_error on.",
+        least=0,
+    )
+    prefix_steps: Literal["line", "sentence"] = setting(
+        "line", "These are the steps of a completion for the loss of prefixes, unless its record has steps."
+    )
 
 
 @dataclass(kw_only=True)

@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from cooper_rl.records import LabelledCompletion, Problem
 from cooper_rl.synthesis import invented
@@ -79,14 +80,14 @@ def _corrupted(triples: Sequence[LabelledCompletion], share: float, rng: random.
     for triple in triples:
         completion = corrupted(triple, rng) if triple.correct and rng.random() < share else None
         if completion is not None:
-            yield replace(triple, completion=completion, correct=False)
+            yield _said(triple, completion, correct=False)
 
 
 def _alone(triples: Sequence[LabelledCompletion], share: float, rng: random.Random) -> Iterator[LabelledCompletion]:
     for triple in triples:
         answer = read(triple.completion).stated if rng.random() < share else None
         if answer and answer != triple.completion:
-            yield replace(triple, completion=rng.choice((answer, f"\\boxed{{{answer}}}")))
+            yield _said(triple, rng.choice((answer, f"\\boxed{{{answer}}}")))
 
 
 def _invented(
@@ -123,7 +124,7 @@ def _at_the_end_of_working(
         if len(completion) <= SHORT and (reference == triple.reference_answer or rng.random() < 0.6):
             completion = invented.after_working(completion, workings, rng)
         if (reference, completion) != (triple.reference_answer, triple.completion):
-            more.append(replace(triple, reference_answer=reference, completion=completion))
+            more.append(_said(triple, completion, reference_answer=reference))
     return more
 
 
@@ -143,3 +144,8 @@ def corrupted(triple: LabelledCompletion, rng: random.Random) -> str | None:
         return changed
     problem = Problem(triple.question, triple.reference_answer, metadata={"worked_solution": triple.completion})
     return PROBES[rng.choice(CORRUPTIONS)](problem, wrong_answer(triple.reference_answer, rng), rng)
+
+
+def _said(triple: LabelledCompletion, completion: str, **changes: Any) -> LabelledCompletion:
+    """The triple with another completion, whose steps are not known."""
+    return replace(triple, completion=completion, ends=(), first_error=None, **changes)

@@ -41,6 +41,35 @@ def contrastive_loss(
     return loss, metrics
 
 
+def prefix_loss(logits_B_S: Tensor, labels_B_S: Tensor, valid_B_S: Tensor) -> tuple[Tensor, dict[str, float]]:
+    """Binary cross-entropy of the prefixes that end with a step: the mean over a completion's, then over completions.
+
+    L = 1/B sum_b 1/S_b sum_s -log sigmoid(y z), with y = 1 where the prefix counts as right and -1 else (outcome labels
+    on every prefix: IPVRM, arXiv 2604.13197). Completions without a valid prefix are left out.
+
+    Args:
+        logits_B_S: z after each step, shape (B, S).
+        labels_B_S: 1 where a prefix counts as right, else 0.
+        valid_B_S: bool; False where there is no step.
+
+    Returns:
+        The loss, 0 where no prefix is valid, and the metrics `prefix_loss` and `prefix_accuracy`.
+
+    Raises:
+        ValueError: the shapes are not the same (B, S).
+    """
+    shapes = {tuple(t.shape) for t in (logits_B_S, labels_B_S, valid_B_S)}
+    if len(shapes) != 1 or logits_B_S.dim() != 2:
+        raise ValueError(f"prefix_loss needs three tensors of one shape (B, S), got {sorted(shapes)}")
+    weight_B_S = valid_B_S.float()
+    weight_B_S = weight_B_S / weight_B_S.sum(1, keepdim=True).clamp(min=1.0)
+    weight_B_S = weight_B_S / weight_B_S.sum().clamp(min=1.0)
+    losses_B_S = F.binary_cross_entropy_with_logits(logits_B_S.float(), labels_B_S.float(), reduction="none")
+    loss = (losses_B_S * weight_B_S).sum()
+    hits_B_S = ((logits_B_S > 0) == (labels_B_S > 0.5)).float()
+    return loss, {"prefix_loss": loss.item(), "prefix_accuracy": (hits_B_S * weight_B_S).sum().item()}
+
+
 def bce_loss(logits_B: Tensor, labels_B: Tensor, *, positive_weight: float = 1.0) -> tuple[Tensor, dict[str, float]]:
     """VerifyRM's training loss: binary cross-entropy of sigmoid(z) against the label (paper, section 3.2).
 

@@ -27,10 +27,12 @@ from transformers import (
 
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
+from cooper_rl.steps import step_ends
 from cooper_rl.verifyrm.evaluate import evaluate
-from cooper_rl.verifyrm.losses import bce_loss
+from cooper_rl.verifyrm.losses import bce_loss, prefix_loss
 from cooper_rl.verifyrm.model import VerifyRM
 from cooper_rl.verifyrm.scoring import pad
+from cooper_rl.verifyrm.template import places_of
 
 
 class LengthBuckets:
@@ -84,7 +86,12 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
         self.reward_model, self.config, self.heldout = reward_model, config, heldout
         self.recent: list[dict[str, float]] = []
         ids = reward_model.encode(train)
-        examples = [{"ids": own, "label": float(t.correct)} for own, t in zip(ids, train, strict=True)]
+        examples: list[dict[str, Any]] = [
+            {"ids": own, "label": float(t.correct)} for own, t in zip(ids, train, strict=True)
+        ]
+        if config.prefix_weight:
+            for example, steps in zip(examples, prefixes(reward_model, train, ids, config.prefix_steps), strict=True):
+                example["places"], example["step_labels"] = steps
         right = sum(t.correct for t in train)
         self.positive_weight = (len(train) - right) / right if config.class_balance and right else 1.0
         self.buckets = LengthBuckets([len(i) for i in ids], config.per_device_train_batch_size, config.seed)
@@ -111,17 +118,32 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
         return self.accelerator.prepare(loader)  # type: ignore[no-any-return]
 
     def collate(self, examples: list[dict[str, Any]]) -> dict[str, Tensor]:
-        """Padded ids and masks, both (B, T), and labels (B,)."""
+        """Padded ids and masks, (B, T), and labels (B,). A loss of prefixes adds places and labels, (B, S)."""
         ids, mask = pad([e["ids"] for e in examples], self.reward_model.model.config.pad_token_id)
-        return {"input_ids": ids, "attention_mask": mask, "labels": torch.tensor([e["label"] for e in examples])}
+        batch = {"input_ids": ids, "attention_mask": mask, "labels": torch.tensor([e["label"] for e in examples])}
+        if self.config.prefix_weight:
+            batch["places"], batch["valid"] = pad([e["places"] or [0] for e in examples], 0)
+            batch["valid"] &= torch.tensor([bool(e["places"]) for e in examples])[:, None]
+            batch["step_labels"], _ = pad([e["step_labels"] or [0] for e in examples], 0)
+        return batch
 
     def compute_loss(
         self, model: nn.Module, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
-        """Binary cross-entropy of the float32 logits; `class_balance` weights right triples against wrong ones."""
+        """Binary cross-entropy of the float32 logits; `class_balance` weights right triples against wrong ones.
+
+        With `prefix_weight`, the loss of the prefixes is added. The one forward pass gives the logits of both.
+        """
         labels_B = inputs.pop("labels")
-        outputs = model(**inputs)
+        places, step_labels, valid = (inputs.pop(name, None) for name in ("places", "step_labels", "valid"))
+        outputs = model(**inputs, output_hidden_states=places is not None)
         loss, metrics = bce_loss(outputs.logits[:, 0].float(), labels_B, positive_weight=self.positive_weight)
+        if places is not None:
+            hidden_B_T_H = outputs.hidden_states[-1]
+            hidden_B_S_H = hidden_B_T_H.gather(1, places[:, :, None].expand(-1, -1, hidden_B_T_H.shape[2]))
+            logits_B_S = self.accelerator.unwrap_model(model).score(hidden_B_S_H)[:, :, 0].float()
+            added, more = prefix_loss(logits_B_S, step_labels, valid)
+            loss, metrics = loss + self.config.prefix_weight * added, {**metrics, **more}
         self.recent.append(metrics)
         return (loss, outputs) if return_outputs else loss
 
@@ -174,6 +196,28 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
             with (Path(self.config.output_dir) / "metrics.jsonl").open("a") as file:
                 file.write(json.dumps({"step": self.state.global_step, **logs}) + "\n")
         self.control = self.callback_handler.on_log(self.args, self.state, self.control, logs)
+
+
+def prefixes(
+    reward_model: VerifyRM, triples: Sequence[LabelledCompletion], ids_B_T: Sequence[Sequence[int]], kind: str
+) -> list[tuple[list[int], list[int]]]:
+    """For each triple the places in `ids_B_T` that its steps but the last end in, and the prefixes' labels, 1 or 0.
+
+    The last step's prefix is the whole completion, which has a loss of its own.
+
+    Args:
+        kind: what ends a step where a triple does not say it: `line` or `sentence`.
+    """
+    ends = [list(t.ends) or step_ends(t.completion, kind) for t in triples]
+    settings = reward_model.settings
+    places = places_of(reward_model.tokenizer, triples, ends, ids_B_T, with_reference=settings.with_reference)
+    found = []
+    for triple, places_S in zip(triples, places, strict=True):
+        wrong_from = triple.first_error if triple.first_error is not None and triple.first_error >= 0 else len(places_S)
+        right = triple.correct if triple.first_error is None else True
+        labels = [int(right and step < wrong_from) for step in range(len(places_S))]
+        found.append((places_S[:-1], labels[:-1]))
+    return found
 
 
 class Reporter(TrainerCallback):  # type: ignore[misc]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.jsonl import REFERENCE_FIELDS, label_of, line_of, records, text_field
+from cooper_rl.jsonl import REFERENCE_FIELDS, has_label, label_of, line_of, records, text_field
 from cooper_rl.records import LabelledCompletion, Triple
+from cooper_rl.steps import step_ends
 from cooper_rl.tables import read_table
 
 if TYPE_CHECKING:
     from cooper_rl.verifyrm.model import VerifyRM
+
+BETWEEN = "\n\n"  # what comes between steps that a record has one by one
 
 
 def read_triples(name: str | Path) -> list[LabelledCompletion]:
@@ -23,18 +27,40 @@ def read_triples(name: str | Path) -> list[LabelledCompletion]:
         BadInputError: a record is bad (the message names file, record and field), or there is no record.
         BackendError: the hub cannot be read.
     """
-    triples = [
-        LabelledCompletion(
-            *triple_of(record, place),
-            label_of(record, place),
-            str(record.get("source", "")),
-            str(record.get("problem_id", "")),
-        )
-        for place, record in read_table(name, "labelled triples")
-    ]
+    triples = [labelled_of(record, place) for place, record in read_table(name, "labelled triples")]
     if not triples:
         raise BadInputError(f"{name}: the file has no labelled triple")
     return triples
+
+
+def labelled_of(record: dict[str, Any], place: str) -> LabelledCompletion:
+    """A file's record as a labelled triple. `steps` may take the place of the completion, `first_error` of the label.
+
+    Raises:
+        BadInputError: a field is missing or bad.
+    """
+    ends: tuple[int, ...] = ()
+    if "steps" in record and "completion" not in record:
+        completion, ends = joined_steps(record["steps"], place)
+        record = {**record, "completion": completion}
+    first_error = record.get("first_error")
+    if first_error is not None and (not isinstance(first_error, int) or not -1 <= first_error < max(1, len(ends))):
+        raise BadInputError(f"{place}: first_error must be the index of one of its steps, or -1, not {first_error!r}")
+    right = label_of(record, place) if has_label(record) or first_error is None else first_error == -1
+    source, problem_id = str(record.get("source", "")), str(record.get("problem_id", ""))
+    return LabelledCompletion(*triple_of(record, place), right, source, problem_id, ends, first_error)
+
+
+def joined_steps(steps: Any, place: str) -> tuple[str, tuple[int, ...]]:
+    """(completion, ends): the steps as one text with a blank line between them, and the offsets just after each.
+
+    Raises:
+        BadInputError: the steps are no list of texts, or there is none.
+    """
+    if not isinstance(steps, list) or not steps or not all(isinstance(step, str) for step in steps):
+        raise BadInputError(f"{place}: field 'steps' must be a list of texts")
+    lengths = accumulate(len(step) + len(BETWEEN) for step in steps)
+    return BETWEEN.join(steps), tuple(length - len(BETWEEN) for length in lengths)
 
 
 def triple_of(record: dict[str, Any], place: str) -> Triple:
@@ -51,18 +77,31 @@ def triple_of(record: dict[str, Any], place: str) -> Triple:
 
 
 def score_stream(
-    lines: Iterable[str], write: Callable[[str], object], reward_model: VerifyRM, *, source: str = "<stdin>"
+    lines: Iterable[str],
+    write: Callable[[str], object],
+    reward_model: VerifyRM,
+    *,
+    spans: str | None = None,
+    source: str = "<stdin>",
 ) -> int:
-    """Copies JSONL triples with a `score` added, in order and in constant memory. Returns how many."""
+    """Copies JSONL triples with a `score` added, in order and in constant memory. Returns how many.
+
+    Args:
+        spans: `line` or `sentence` also adds `step_ends` and `step_values`, the values of the prefixes that end there.
+    """
     count = 0
     batch: list[tuple[str, dict[str, Any]]] = []
 
     def flush() -> None:
         triples = [triple_of(record, place) for place, record in batch]
         if triples:
-            scores = reward_model.score_records(triples)
-            for (_, record), score in zip(batch, scores.tolist(), strict=True):
-                write(line_of({**record, "score": score}))
+            added: list[dict[str, Any]] = [{"score": score} for score in reward_model.score_records(triples).tolist()]
+            if spans:
+                ends = [step_ends(triple.completion, spans) for triple in triples]
+                for fields, ends_S, values_S in zip(added, ends, reward_model.step_values(triples, ends), strict=True):
+                    fields |= {"step_ends": ends_S, "step_values": values_S.tolist()}
+            for (_, record), fields in zip(batch, added, strict=True):
+                write(line_of({**record, **fields}))
         batch.clear()
 
     for item in records(lines, source):

@@ -1,0 +1,137 @@
+"""How well a reward model's step values find the first wrong step of a solution (ProcessBench, arXiv 2412.06559).
+
+A step is called wrong where the value of the prefix that ends with it is below a threshold. The first such step is the
+prediction, or none. F1 is the harmonic mean of two accuracies: that on solutions with an error, where the first wrong
+step must be found exactly, and that on solutions without, where no step may be called wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cooper_rl.domains.files import local_copy
+from cooper_rl.errors import BadInputError
+from cooper_rl.evaluation.metrics import Floats, bootstrap
+from cooper_rl.records import THRESHOLD, Triple
+from cooper_rl.tables import from_hub, read_records
+from cooper_rl.verifyrm.triples import joined_steps
+
+PROCESSBENCH = "processbench"
+LOCAL, HUB, HUB_SPLITS = "process/processbench_dev.jsonl.gz", "Qwen/ProcessBench", ("gsm8k", "math")
+TUNED_ON = "processbench_gsm8k"  # as published: the threshold is the best on this subset
+Values = Callable[[Sequence[Triple], Sequence[Sequence[int]]], Iterable[Iterable[float]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """A solution in steps. `first_error` is the index of the first wrong one, or -1."""
+
+    triple: Triple
+    ends: tuple[int, ...]
+    first_error: int
+    source: str
+
+
+def load_process(name: str) -> list[Solution]:
+    """The solutions of ProcessBench's GSM8K and MATH parts. The hub's records have no reference answer.
+
+    Raises:
+        BadInputError: a record lacks a field, or its first error is none of its steps.
+        BackendError: neither a local copy nor the hub can be read.
+    """
+    path = local_copy(LOCAL)
+    records: Iterable[dict[str, Any]]
+    if path:
+        records = (record for _, record in read_records(path))
+    else:
+        records = (
+            {"question": r["problem"], "first_error": r["label"], "source": f"{name}_{split}", **r}
+            for split in HUB_SPLITS
+            for r in from_hub(HUB, None, split)
+        )
+    found = []
+    for number, record in enumerate(records, 1):
+        place = f"{path or HUB}: record {number}"
+        try:
+            completion, ends = joined_steps(record["steps"], place)
+            triple = Triple(str(record["question"]), str(record.get("reference_answer", "")), completion)
+            solution = Solution(triple, ends, int(record["first_error"]), str(record["source"]))
+        except KeyError as error:
+            raise BadInputError(f"{place} has no field {error}") from error
+        if not -1 <= solution.first_error < len(ends):
+            raise BadInputError(f"{place}: first_error is {solution.first_error}, where there are {len(ends)} steps")
+        found.append(solution)
+    return found
+
+
+def evaluate_process(solutions: Sequence[Solution], values: Values, *, samples: int = 1000) -> dict[str, Any]:
+    """F1 and its two accuracies, of each subset, with intervals, at the threshold 0.5 and at one that is tuned.
+
+    `last_step_share` is the part of the values' movement that happens at the last step, where the answer is stated. At
+    one near 1 the values say nothing about the steps before.
+
+    Args:
+        values: step values of triples at their steps' ends, as `VerifyRM.step_values`.
+        samples: bootstrap samples of an interval.
+    """
+    found_N = values([solution.triple for solution in solutions], [solution.ends for solution in solutions])
+    values_N = [np.array(list(map(float, values_S))) for values_S in found_N]
+    errors_N = np.array([solution.first_error for solution in solutions])
+    sources = [solution.source for solution in solutions]
+    tuning = [row for row, source in enumerate(sources) if source == TUNED_ON] or list(range(len(solutions)))
+    tuned = best_threshold([values_N[row] for row in tuning], errors_N[tuning])
+    moved = [np.abs(np.diff(each)) for each in values_N if len(each) > 2]
+    found: dict[str, Any] = {
+        "solutions": len(solutions),
+        "tuned_threshold": tuned,
+        "last_step_share": float(sum(m[-1] for m in moved) / max(1e-9, sum(m.sum() for m in moved))),
+    }
+    for title, threshold in (("at_half", THRESHOLD), ("tuned", tuned)):
+        predicted_N = np.array([first_below(each, threshold) for each in values_N])
+        found[title] = {}
+        for subset in [*dict.fromkeys(sources), "all"]:
+            rows = [row for row, source in enumerate(sources) if subset in (source, "all")]
+            columns = predicted_N[rows], errors_N[rows]
+            low, high = bootstrap(lambda p, e: scores_of(p, e)["f1"], *columns, samples=samples)
+            found[title][subset] = {"solutions": len(rows), **scores_of(*columns), "f1_interval": [low, high]}
+    return found
+
+
+def first_below(values_S: Floats, threshold: float) -> int:
+    """The index of the first value below the threshold, or -1."""
+    below = np.flatnonzero(values_S < threshold)
+    return int(below[0]) if len(below) else -1
+
+
+def scores_of(predicted_N: Any, first_error_N: Any) -> dict[str, float]:
+    """Accuracy on solutions with an error, accuracy on those without, and their harmonic mean; from 0 to 1."""
+    wrong_N, hit_N = first_error_N >= 0, predicted_N == first_error_N
+    with_error = float(hit_N[wrong_N].mean()) if wrong_N.any() else float("nan")
+    without = float(hit_N[~wrong_N].mean()) if (~wrong_N).any() else float("nan")
+    total = with_error + without
+    f1 = 2 * with_error * without / total if total else 0.0
+    return {"error_accuracy": with_error, "right_accuracy": without, "f1": f1}
+
+
+def best_threshold(values_N: Sequence[Floats], first_error_N: Any) -> float:
+    """The threshold with the highest F1, of 99 from 0.01 to 0.99; the lowest of equal ones."""
+    grid = [step / 100 for step in range(1, 100)]
+    return max(grid, key=lambda at: scores_of(np.array([first_below(v, at) for v in values_N]), first_error_N)["f1"])
+
+
+def process_lines(found: dict[str, Any]) -> list[str]:
+    """The figures as lines of text."""
+    share = f"{found['last_step_share']:.0%} of the values' movement is at the last step"
+    lines = [f"processbench: {found['solutions']} solutions; {share}"]
+    for title, said in (("at_half", "threshold 0.5"), ("tuned", f"tuned threshold {found['tuned_threshold']:.2f}")):
+        for subset, row in found[title].items():
+            low, high = row["f1_interval"]
+            lines += [
+                f"  {said}, {subset} ({row['solutions']}): F1 {row['f1']:.3f} ({low:.3f} to {high:.3f}),"
+                f" first error found {row['error_accuracy']:.3f}, right ones left alone {row['right_accuracy']:.3f}"
+            ]
+    return lines
