@@ -64,6 +64,7 @@ def test_a_page_follows_its_data_and_is_left_out_without_them(tmp_path, results)
         "static",
         "cooper-0",
         *(f"{arm}-{rate}" for rate in (3, 10, 30) for arm in ("rule", "before", "cooper")),
+        *(f"{arm}-{rate}-closed" for rate in (10, 30) for arm in ("before", "cooper")),
     ]
     runs = []
     for place, variant in enumerate(variants):
