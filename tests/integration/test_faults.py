@@ -99,6 +99,7 @@ def test_what_the_alarm_does(tmp_path, action, monkeypatch, caplog):
     assert right and all((r["reward"] == 1.0) == (action == "hybrid") for r in right)
 
 
+@pytest.mark.slow  # 71 seconds: three runs
 def test_sigterm_makes_a_checkpoint_and_resume_goes_on(tmp_path):
     straight = train(tmp_path / "straight")
     folder = tmp_path / "stopped"
