@@ -1,5 +1,6 @@
 # make quickstart: set up and see the main job.  make test: set up and test.  make check: format, lint, types, layers.
 # make verl-env: an environment of its own for the verl engine, in .venv-verl.  make test-verl: its tests (slow).
+# make smollm2: set up and make the models that recipes/smollm2.yaml trains, an hour and a half.
 # make test-avx2: the numeric tests with the kernels of a processor without AVX-512.
 # make docs: the site with the API reference, in build/site.  make results: the pages of the results, from docs/data.
 PYTHON ?= python3
@@ -9,7 +10,7 @@ STAMP := .venv/.made
 VERL_BIN := .venv-verl/bin
 VERL_STAMP := .venv-verl/.made
 
-.PHONY: env quickstart test test-slow test-avx2 verl-env test-verl check format docs
+.PHONY: env quickstart smollm2 test test-slow test-avx2 verl-env test-verl check format docs
 
 env: $(STAMP)
 
@@ -21,6 +22,17 @@ $(STAMP): constraints.txt pyproject.toml
 
 quickstart: env
 	$(BIN)/cooper compare --config recipes/quickstart.yaml --arms rule,static,cooper --seeds 0 --output_dir runs/quickstart
+
+smollm2: env
+	test -e models/smollm2-135m-instruct/model.safetensors || $(BIN)/python scripts/fetch_model.py
+	test -e models/smollm2-schoolbook/start.json || $(BIN)/python scripts/short_start.py --config recipes/smollm2-start.yaml
+	$(BIN)/cooper collect --config recipes/collect-schoolbook.yaml --resume
+	$(BIN)/cooper collect --config recipes/collect-schoolbook.yaml --resume --dataset_split reward_model_heldout \
+	  --dataset_size 150 --output runs/smollm2/heldout-completions.jsonl
+	$(BIN)/cooper annotate --config recipes/annotate-schoolbook.yaml --resume
+	$(BIN)/cooper annotate --config recipes/annotate-schoolbook.yaml --resume \
+	  --input_files runs/smollm2/heldout-completions.jsonl --output runs/smollm2/heldout.jsonl
+	$(BIN)/cooper train-rm --config recipes/smollm2-verifyrm.yaml --resume
 
 test: env
 	$(PYTEST) -m "not slow"

@@ -71,7 +71,7 @@ def assert_same_trained(a, b, config, batches=1):
     assert_same_but_for_rounding(weights(a), weights(b), rates, summands=batches * TOKENS)
 
 
-@pytest.mark.slow  # 55 seconds; test_several_processes and kill_and_resume kill runs too
+@pytest.mark.slow  # 55 seconds; test_resume kills runs too
 def test_a_killed_run_resumes_to_the_same_weights(train_file, tmp_path):
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     run = [sys.executable, "-m", "cooper_rl.cli"]
