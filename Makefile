@@ -1,6 +1,6 @@
 # make quickstart: set up and see the main job.  make test: set up and test.  make check: format, lint, types, layers.
 # make verl-env: an environment of its own for the verl engine, in .venv-verl.  make test-verl: its tests (slow).
-# make smollm2: set up and make the models that recipes/smollm2.yaml trains, an hour and a half.
+# make smollm2: set up and make the models that recipes/smollm2.yaml trains.
 # make test-avx2: the numeric tests with the kernels of a processor without AVX-512.
 # make docs: the site with the API reference, in build/site.  make results: the pages of the results, from docs/data.
 PYTHON ?= python3
