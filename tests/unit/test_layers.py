@@ -36,7 +36,7 @@ ALLOWED = {
     "serve": BASE | {"verifiers", "generation", "method", "verifyrm", "evaluation", "engines"},
     "cli": BASE
     | {"domains", "verifiers", "labelling", "method", "verifyrm", "evaluation", "engines", "report", "doctor"}
-    | {"serve", "console", "ranks"},
+    | {"serve", "console", "ranks", "steps"},
     "__init__": {"records", "verifiers", "verifyrm", "engines"},
 }
 SAMPLING = {f"generation.{name}" for name in ("decode", "cache", "draw")}
