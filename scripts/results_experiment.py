@@ -185,6 +185,8 @@ class Experiment:
     def seeds(self) -> str:
         """How many runs an arm has."""
         counts = sorted({len(runs) for runs in self.arms.values()})
+        if counts == [1]:
+            return "1 seed"
         return f"{counts[0]} seeds" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
 
     def alarms(self, arm: str = "") -> str:
