@@ -1,6 +1,7 @@
-"""Closing sentences for worked solutions, in writings that a pretrained model has by itself.
+"""Closing sentences for worked solutions, in many writings.
 
-They were collected from what SmolLM2-135M-Instruct wrote after the steps of a worked solution.
+They follow what SmolLM2-135M-Instruct wrote by itself after the steps of a worked solution, with common markings such as
+a box beside them.
 """
 
 from __future__ import annotations
