@@ -1,7 +1,7 @@
 """Closing sentences for worked solutions, in many writings.
 
-They follow what SmolLM2-135M-Instruct wrote by itself after the steps of a worked solution, with common markings such as
-a box beside them.
+They follow what SmolLM2-135M-Instruct wrote by itself after the steps of a worked solution. Common markings, such as
+a box, are beside them.
 """
 
 from __future__ import annotations
