@@ -12,6 +12,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from cooper_rl.jsonl import line_of, whole_records, write_atomically
 from cooper_rl.records import LabelledCompletion, Rollout, Verdict
@@ -51,7 +52,7 @@ class Replay:
     def save(self, folder: Path) -> None:
         """Writes the rollouts into a checkpoint folder."""
         first = json.dumps({"seen": [self.seen[True], self.seen[False]]}) + "\n"
-        lines = (line_of(asdict(triple)) for kept in self.kept.values() for triple in kept)
+        lines = (line_of(fields_of(triple)) for kept in self.kept.values() for triple in kept)
         write_atomically(folder / FILE, first + "".join(lines))
 
     def load(self, folder: Path) -> None:
@@ -64,6 +65,11 @@ class Replay:
         for record in records:
             triple = LabelledCompletion(**record)
             self.kept[triple.correct].append(triple)
+
+
+def fields_of(triple: LabelledCompletion) -> dict[str, Any]:
+    """A triple's fields without those of steps, which rollouts do not have."""
+    return {name: value for name, value in asdict(triple).items() if name not in ("ends", "first_error")}
 
 
 def labelled(rollouts: Sequence[Rollout], noise: float, rng: random.Random) -> Iterator[LabelledCompletion]:
