@@ -25,8 +25,9 @@ from trl import SFTConfig, SFTTrainer
 
 from cooper_rl.domains.schoolbook import Schoolbook
 from cooper_rl.domains.schoolbook_closings import closing
-from cooper_rl.generation import Sampling, conversation
-from cooper_rl.generation.sample import sample
+from cooper_rl.evaluation.heldout import HeldOut
+from cooper_rl.generation import conversation
+from cooper_rl.settings.train import TrainerSettings
 from cooper_rl.verifiers import RuleVerifier
 
 
@@ -65,18 +66,15 @@ def demonstrations(recipe: StartRecipe) -> list[dict[str, Any]]:
 def measure(recipe: StartRecipe, model: Any, tokenizer: Any) -> dict[str, float]:
     """True accuracy and rule accuracy, at temperature 1 as in reinforcement learning."""
     world = Schoolbook()
-    problems = world.problems("heldout", recipe.heldout, recipe.seed)
-    sampling = Sampling(recipe.max_completion_length, temperature=1.0)
-    completions = sample(model, tokenizer, [p.question for p in problems], sampling, seed=recipe.seed, batch_size=32)
+    settings = TrainerSettings(
+        seed=recipe.seed,
+        max_completion_length=recipe.max_completion_length,
+        heldout_temperature=1.0,
+        heldout_top_p=1.0,
+    )
+    heldout = HeldOut(settings, world.problems("heldout", recipe.heldout, recipe.seed), world.is_true)
     with RuleVerifier("math") as verifier:
-        verdicts = verifier.verify_many([p.reference_answer for p in problems], completions)
-    right = [world.is_true(problem, text) for problem, text in zip(problems, completions, strict=True)]
-    for problem, text, verdict, is_right in list(zip(problems, completions, verdicts, right, strict=True))[:12]:
-        print(f"{problem.question}\n  {text!r}\n  {problem.reference_answer}: {verdict}, {is_right}")
-    return {
-        "true_accuracy": sum(right) / len(right),
-        "rule_accuracy": sum(verdict == "CORRECT" for verdict in verdicts) / len(right),
-    }
+        return heldout.measure(model, tokenizer, None, verifier)
 
 
 def main() -> None:

@@ -8,13 +8,14 @@ import pytest
 
 from cooper_rl.cli import app
 from cooper_rl.errors import BadInputError
-from cooper_rl.evaluation.process import Solution, evaluate_process, first_below, load_process
-from cooper_rl.records import Triple
+from cooper_rl.evaluation.process import evaluate_process, first_below, load_process
+from cooper_rl.records import LabelledCompletion
 from cooper_rl.verifyrm.triples import joined_steps
 
 
 def solutions(*errors, source="a"):
-    return [Solution(Triple("q", "1", "x\n\ny\n\nz"), (1, 4, 7), error, source) for error in errors]
+    text, ends = "x\n\ny\n\nz", (1, 4, 7)
+    return [LabelledCompletion("q", "1", text, error == -1, source, ends=ends, first_error=error) for error in errors]
 
 
 def test_f1_by_hand():

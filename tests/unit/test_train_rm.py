@@ -15,8 +15,8 @@ from safetensors.torch import load_file
 
 from cooper_rl.domains.nano.triples import written_triples
 from cooper_rl.errors import BadInputError
-from cooper_rl.evaluation.process import Solution, evaluate_process
-from cooper_rl.records import LabelledCompletion, Triple, Verdict
+from cooper_rl.evaluation.process import evaluate_process
+from cooper_rl.records import LabelledCompletion, Verdict
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.synthesis.augment import augmented, corrupted
@@ -223,11 +223,8 @@ def test_prefixes_are_taught_by_where_the_first_error_is(stepped_file, tmp_path)
     train_reward_model(config_of(stepped_file, tmp_path / "plain", **given))
     train_reward_model(config_of(stepped_file, tmp_path / "steps", prefix_weight=1.0, **given))
     plain, taught = (VerifyRM.from_pretrained(tmp_path / name) for name in ("plain", "steps"))
-    solutions = [
-        Solution(Triple(t.question, t.reference_answer, t.completion), t.ends, t.first_error, "all") for t in triples
-    ]
     before, after = (
-        evaluate_process(solutions, model.step_values, samples=10)["at_half"]["all"]["f1"] for model in (plain, taught)
+        evaluate_process(triples, model.step_values, samples=10)["at_half"]["all"]["f1"] for model in (plain, taught)
     )
     assert after > 0.8 > before
     assert sum(t.correct == bool(s > 0.5) for t, s in zip(triples, taught.score_records(triples), strict=True)) >= 44

@@ -90,18 +90,12 @@ def duration_steps(entry: Mapping[str, Any]) -> list[str]:
 
 
 def weekday_steps(entry: Mapping[str, Any]) -> list[str]:
-    """Whole weeks are set aside, then the days that are left are counted."""
+    """The days are counted one by one."""
     offset = entry["metadata"]["offset_days"]
     day = date.fromisoformat(entry["metadata"]["start_date"]).weekday()
-    weeks, days = divmod(abs(offset), 7)
-    names = [name.capitalize() for name in WEEKDAYS]
-    towards = 1 if offset > 0 else -1
-    counted = [names[(day + towards * step) % 7] for step in range(days + 1)]
-    steps = [f"{abs(offset)} days are {weeks} week{'s' * (weeks != 1)} and {days} days."] if weeks else []
-    return [
-        *steps,
-        f"{days} days {'after' if offset > 0 else 'before'} {counted[0]}: {', '.join(counted[1:]) or counted[0]}.",
-    ]
+    towards, side = (1, "after") if offset > 0 else (-1, "before")
+    first, *counted = (WEEKDAYS[(day + towards * step) % 7].capitalize() for step in range(abs(offset) + 1))
+    return [f"{len(counted)} days {side} {first}: {', '.join(counted)}."]
 
 
 STEPS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {

@@ -49,9 +49,8 @@ def _duration(found: re.Match[str]) -> str | None:
 
 
 def _weekday(found: re.Match[str]) -> str | None:
-    name = found.group().lower().rstrip("s") if found.group().lower() not in WEEKDAYS else found.group().lower()
-    full = name if name in WEEKDAYS else ABBREVIATED.get(found.group(), name)
-    return full.capitalize() if full in WEEKDAYS else None
+    name = ABBREVIATED.get(found.group(), found.group().lower().removesuffix("s"))
+    return name.capitalize() if name in WEEKDAYS else None
 
 
 VALUES = {
@@ -83,11 +82,12 @@ def stated(kind: Value, question: str, completion: str) -> str | None:
 
     A box counts before all else. The question's own values count where its last sentence has no other.
     """
-    boxes = _BOX.findall(completion)
-    sentences = boxes[-1:] or [part for part in _SENTENCE.split(completion) if kind.all_in(part)][-1:]
-    if not sentences:
+    candidates = _BOX.findall(completion)[-1:] or reversed(_SENTENCE.split(completion))
+    closing = next((text for text in candidates if kind.all_in(text)), None)
+    if closing is None:
         return None
-    closing = sentences[0].rpartition("=")[2] if kind.all_in(sentences[0].rpartition("=")[2]) else sentences[0]
+    right_side = closing.rpartition("=")[2]
+    closing = right_side if kind.all_in(right_side) else closing
     values = kind.all_in(closing)
     given = set(kind.all_in(question))
     others = list(dict.fromkeys(value for value in values if value not in given)) or values[-1:]

@@ -8,7 +8,6 @@ step must be found exactly, and that on solutions without, where no step may be 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,27 +15,17 @@ import numpy as np
 from cooper_rl.domains.files import local_copy
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.metrics import Floats, bootstrap
-from cooper_rl.records import THRESHOLD, Triple
+from cooper_rl.records import THRESHOLD, LabelledCompletion
 from cooper_rl.tables import from_hub, read_records
-from cooper_rl.verifyrm.triples import joined_steps
+from cooper_rl.verifyrm.triples import labelled_of
 
 PROCESSBENCH = "processbench"
 LOCAL, HUB, HUB_SPLITS = "process/processbench_dev.jsonl.gz", "Qwen/ProcessBench", ("gsm8k", "math")
 TUNED_ON = "processbench_gsm8k"  # as published: the threshold is the best on this subset
-Values = Callable[[Sequence[Triple], Sequence[Sequence[int]]], Iterable[Iterable[float]]]
+Values = Callable[[Sequence[LabelledCompletion], Sequence[Sequence[int]]], Iterable[Iterable[float]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Solution:
-    """A solution in steps. `first_error` is the index of the first wrong one, or -1."""
-
-    triple: Triple
-    ends: tuple[int, ...]
-    first_error: int
-    source: str
-
-
-def load_process(name: str) -> list[Solution]:
+def load_process(name: str) -> list[LabelledCompletion]:
     """The solutions of ProcessBench's GSM8K and MATH parts. The hub's records have no reference answer.
 
     Raises:
@@ -49,46 +38,36 @@ def load_process(name: str) -> list[Solution]:
         records = (record for _, record in read_records(path))
     else:
         records = (
-            {"question": r["problem"], "first_error": r["label"], "source": f"{name}_{split}", **r}
+            {"question": r["problem"], "steps": r["steps"], "first_error": r["label"], "source": f"{name}_{split}"}
             for split in HUB_SPLITS
             for r in from_hub(HUB, None, split)
         )
     found = []
     for number, record in enumerate(records, 1):
         place = f"{path or HUB}: record {number}"
-        try:
-            completion, ends = joined_steps(record["steps"], place)
-            triple = Triple(str(record["question"]), str(record.get("reference_answer", "")), completion)
-            solution = Solution(triple, ends, int(record["first_error"]), str(record["source"]))
-        except KeyError as error:
-            raise BadInputError(f"{place} has no field {error}") from error
-        if not -1 <= solution.first_error < len(ends):
-            raise BadInputError(f"{place}: first_error is {solution.first_error}, where there are {len(ends)} steps")
-        found.append(solution)
+        if missing := {"question", "steps", "first_error", "source"} - record.keys():
+            raise BadInputError(f"{place} has no field {', '.join(sorted(missing))}")
+        found.append(labelled_of({"reference_answer": "", **record}, place))
     return found
 
 
-def evaluate_process(solutions: Sequence[Solution], values: Values, *, samples: int = 1000) -> dict[str, Any]:
+def evaluate_process(solutions: Sequence[LabelledCompletion], values: Values, *, samples: int = 1000) -> dict[str, Any]:
     """F1 and its two accuracies, of each subset, with intervals, at the threshold 0.5 and at one that is tuned.
-
-    `last_step_share` is the part of the values' movement that happens at the last step, where the answer is stated. At
-    one near 1 the values say nothing about the steps before.
 
     Args:
         values: step values of triples at their steps' ends, as `VerifyRM.step_values`.
         samples: bootstrap samples of an interval.
     """
-    found_N = values([solution.triple for solution in solutions], [solution.ends for solution in solutions])
+    found_N = values(solutions, [solution.ends for solution in solutions])
     values_N = [np.array(list(map(float, values_S))) for values_S in found_N]
     errors_N = np.array([solution.first_error for solution in solutions])
     sources = [solution.source for solution in solutions]
     tuning = [row for row, source in enumerate(sources) if source == TUNED_ON] or list(range(len(solutions)))
     tuned = best_threshold([values_N[row] for row in tuning], errors_N[tuning])
-    moved = [np.abs(np.diff(each)) for each in values_N if len(each) > 2]
     found: dict[str, Any] = {
         "solutions": len(solutions),
         "tuned_threshold": tuned,
-        "last_step_share": float(sum(m[-1] for m in moved) / max(1e-9, sum(m.sum() for m in moved))),
+        "last_step_share": last_step_share(values_N),
     }
     for title, threshold in (("at_half", THRESHOLD), ("tuned", tuned)):
         predicted_N = np.array([first_below(each, threshold) for each in values_N])
@@ -99,6 +78,15 @@ def evaluate_process(solutions: Sequence[Solution], values: Values, *, samples: 
             low, high = bootstrap(lambda p, e: scores_of(p, e)["f1"], *columns, samples=samples)
             found[title][subset] = {"solutions": len(rows), **scores_of(*columns), "f1_interval": [low, high]}
     return found
+
+
+def last_step_share(values_N: Sequence[Floats]) -> float:
+    """The part of the values' movement that happens at the last step, where the answer is stated; from 0 to 1.
+
+    Near 1 the values say nothing about the steps before. Solutions of one or two steps are left out.
+    """
+    moved = [np.abs(np.diff(values_S)) for values_S in values_N if len(values_S) > 2]
+    return float(sum(each[-1] for each in moved) / max(1e-9, sum(each.sum() for each in moved)))
 
 
 def first_below(values_S: Floats, threshold: float) -> int:

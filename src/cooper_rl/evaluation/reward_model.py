@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from cooper_rl.verifyrm import VerifyRM
 
 Judge = Callable[[Sequence[LabelledCompletion]], Floats]
-Record = TypeVar("Record")
 WITH_INTERVAL = ("accuracy", "balanced_accuracy", "f1", "auroc")
 MAX_REFERENCE = 60  # characters; probes are made of short reference answers, not of worked solutions
 MIN_GROUP = 10  # a type or source with fewer records gets no metrics of its own
@@ -56,12 +55,14 @@ def evaluate_files(files: Sequence[str], settings: EvalSettings) -> dict[str, An
         BadInputError: a file or model cannot be used.
     """
     sets = {name: drawn(load_labelled(name), settings) for name in files if name != PROCESSBENCH}
-    judges = judges_of(settings)
+    solutions = drawn(load_process(PROCESSBENCH), settings) if PROCESSBENCH in files else []
+    model = reward_model_of(settings)
+    judges = judges_of(settings, model)
     found: dict[str, Any] = {"files": {}}
-    if PROCESSBENCH in files:
-        values = reward_model_of(settings).step_values
-        solutions = drawn(load_process(PROCESSBENCH), settings)
-        found["process"] = evaluate_process(solutions, values, samples=settings.bootstrap_samples)
+    if solutions:
+        if model is None:
+            raise BadInputError(f"{PROCESSBENCH}: only a VerifyRM values steps; give --model")
+        found["process"] = evaluate_process(solutions, model.step_values, samples=settings.bootstrap_samples)
     for name, triples in sets.items():
         correct_B = np.array([t.correct for t in triples])
         scores = {judge: ask(triples) for judge, ask in judges.items()}
@@ -90,31 +91,26 @@ def evaluate_files(files: Sequence[str], settings: EvalSettings) -> dict[str, An
     return found
 
 
-def drawn(records: list[Record], settings: EvalSettings) -> list[Record]:
-    """`settings.size` of the records, drawn at random and kept in their order."""
-    if settings.size is None or settings.size >= len(records):
-        return records
-    return [records[i] for i in sorted(random.Random(settings.seed).sample(range(len(records)), settings.size))]
+def drawn(triples: list[LabelledCompletion], settings: EvalSettings) -> list[LabelledCompletion]:
+    """`settings.size` of the triples, drawn at random and kept in their order."""
+    if settings.size is None or settings.size >= len(triples):
+        return triples
+    return [triples[i] for i in sorted(random.Random(settings.seed).sample(range(len(triples)), settings.size))]
 
 
-def reward_model_of(settings: EvalSettings) -> VerifyRM:
-    """The model that the settings name.
-
-    Raises:
-        BadInputError: they name none.
-    """
+def reward_model_of(settings: EvalSettings) -> VerifyRM | None:
+    """The model that the settings name, if they name one."""
     if not settings.model:
-        raise BadInputError(f"{PROCESSBENCH}: only a VerifyRM values steps; give --model")
+        return None
     from cooper_rl.verifyrm import VerifyRM
 
     return VerifyRM.from_pretrained(resolve_model(settings.model, "reward_model"), bf16=settings.bf16)
 
 
-def judges_of(settings: EvalSettings) -> dict[str, Judge]:
+def judges_of(settings: EvalSettings, model: VerifyRM | None) -> dict[str, Judge]:
     """The judges by name. Each is a function from triples to scores from 0 to 1."""
     judges: dict[str, Judge] = {}
-    if settings.model:
-        model = reward_model_of(settings)
+    if model:
         judges["model"] = lambda triples: model.score_records(triples).double().numpy()
     if settings.verifier:
         judges["rule"] = lambda triples: rule_scores(str(settings.verifier), triples)

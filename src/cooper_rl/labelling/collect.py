@@ -183,8 +183,10 @@ def sampling(config: CollectConfig) -> Sampling:
 def record(config: CollectConfig, task: Task, generation: Generation) -> dict[str, Any]:
     """A line of the output."""
     model, digest, sample = task.key
-    label = task.truth(task.problem, str(generation.text)) if task.truth else None
-    label = task.meant_right if model == WRITTEN else label
+    if model == WRITTEN:
+        label: bool | None = task.meant_right
+    else:
+        label = task.truth(task.problem, str(generation.text)) if task.truth else None
     return {
         "question": task.problem.question,
         "reference": task.problem.reference_answer,

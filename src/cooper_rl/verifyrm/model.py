@@ -147,7 +147,7 @@ class VerifyRM:
                 stay in the cache, and 16,384 elsewhere.
         """
         device = next(self.model.parameters()).device.type
-        batch_tokens = batch_tokens or tokens_of_a_pass(device)
+        batch_tokens = batch_tokens or scoring.tokens_of_a_pass(device)
         texts = [Triple(r.question, r.reference_answer, r.completion) for r in records]
         place = {text: index for index, text in enumerate(dict.fromkeys(texts))}
         ids_D_T = self.encode(list(place))
@@ -179,7 +179,7 @@ class VerifyRM:
         device = next(self.model.parameters()).device.type
         with torch.autocast(device, dtype=self.autocast, enabled=self.autocast is not None):
             logits_N = scoring.score_ids(
-                self.model, ids, batch_tokens=batch_tokens or tokens_of_a_pass(device), places_B=places
+                self.model, ids, batch_tokens=batch_tokens or scoring.tokens_of_a_pass(device), places_B=places
             )
         found = [torch.zeros(0)] * len(records)
         for row, logits_S in zip(some, logits_N.split([len(each) for each in places]), strict=True):
@@ -288,11 +288,6 @@ class VerifyRM:
         if {k: v.shape for k, v in weights.items()} != {k: own[k].shape for k in weights if k in own}:
             raise BadInputError(f"{folder}: the checkpoint is of another reward model; start in a new output_dir")
         self.model.load_state_dict({key: sharding.shared_like(value, own[key]) for key, value in weights.items()})
-
-
-def tokens_of_a_pass(device: str) -> int:
-    """Padded tokens of a forward pass by default: on a CPU small passes pad less and stay in the cache."""
-    return 768 if device == "cpu" else 16384
 
 
 def adapter_settings(task_type: str, rank: int, alpha: int = 0) -> Any:

@@ -28,10 +28,15 @@ def pad(ids_B_T: Sequence[Sequence[int]], pad_id: int) -> tuple[Tensor, Tensor]:
     return ids, mask
 
 
-def common_prefix(ids_G_T: Sequence[Sequence[int]], limit: int | None = None) -> int:
-    """How many tokens all sequences share, at most `limit`; every sequence keeps at least one token of its own."""
+def tokens_of_a_pass(device: str) -> int:
+    """Padded tokens of a forward pass on this type of device. On a CPU small passes pad less and stay in the cache."""
+    return 768 if device == "cpu" else 16384
+
+
+def common_prefix(ids_G_T: Sequence[Sequence[int]]) -> int:
+    """How many tokens all sequences share; every sequence keeps at least one token of its own."""
     first, last = min(map(list, ids_G_T)), max(map(list, ids_G_T))
-    limit = min(*map(len, ids_G_T), limit + 1 if limit is not None else len(first)) - 1
+    limit = min(map(len, ids_G_T)) - 1
     return next((i for i in range(limit) if first[i] != last[i]), limit)
 
 
@@ -74,12 +79,15 @@ def score_ids(
             the result is (N,): the logits of the first row's places, then those of the second, and so on.
     """
     wanted_B = [[len(ids) - 1] for ids in ids_B_T] if places_B is None else places_B
-    slots_B = slots_of(wanted_B)
-    logits_N = torch.zeros(sum(map(len, wanted_B)))
+    logits_N, slots_B = torch.zeros(sum(map(len, wanted_B))), slots_of(wanted_B)
+
+    def keep(rows: Sequence[int], logits: Tensor) -> None:
+        logits_N[[slot for row in rows for slot in slots_B[row]]] = logits.cpu()
+
     shared_B = [0] * len(ids_B_T)  # tokens of a row that it shares with others
     groups: list[list[int]] = []
     for group in groups_of(ids_B_T):
-        shared = common_prefix([ids_B_T[i] for i in group], min(wanted_B[i][0] for i in group))
+        shared = min(common_prefix([ids_B_T[i] for i in group]), *(wanted_B[i][0] for i in group))
         if shared * (len(group) - 1) >= WORTH_SHARING:
             groups.append(group)
             for i in group:
@@ -88,17 +96,14 @@ def score_ids(
     lengths = [len(own) for own in own_B_T]
     for rows in buckets([i for i, shared in enumerate(shared_B) if not shared], lengths, batch_tokens):
         places = None if places_B is None else [wanted_B[i] for i in rows]
-        logits_N[[slot for i in rows for slot in slots_B[i]]] = plain_logits(
-            model, [own_B_T[i] for i in rows], places
-        ).cpu()
+        keep(rows, plain_logits(model, [own_B_T[i] for i in rows], places))
     for some in buckets(range(len(groups)), [shared_B[group[0]] for group in groups], batch_tokens):
         prefixes, mask = _prefixes(model, [ids_B_T[i][: shared_B[i]] for i in (groups[g][0] for g in some)])
         place = {row: index for index, g in enumerate(some) for row in groups[g]}
         for rows in buckets(list(place), lengths, batch_tokens):
             own_places = [[at - shared_B[i] for at in wanted_B[i]] for i in rows]
-            logits_N[[slot for i in rows for slot in slots_B[i]]] = _continued(
-                model, prefixes, mask, torch.tensor([place[i] for i in rows]), [own_B_T[i] for i in rows], own_places
-            ).cpu()
+            prefix_of_row = torch.tensor([place[i] for i in rows])
+            keep(rows, _continued(model, prefixes, mask, prefix_of_row, [own_B_T[i] for i in rows], own_places))
     return logits_N
 
 

@@ -213,10 +213,11 @@ def prefixes(
     places = places_of(reward_model.tokenizer, triples, ends, ids_B_T, with_reference=settings.with_reference)
     found = []
     for triple, places_S in zip(triples, places, strict=True):
-        wrong_from = triple.first_error if triple.first_error is not None and triple.first_error >= 0 else len(places_S)
-        right = triple.correct if triple.first_error is None else True
-        labels = [int(right and step < wrong_from) for step in range(len(places_S))]
-        found.append((places_S[:-1], labels[:-1]))
+        wrong_from = triple.first_error
+        if wrong_from is None:  # every prefix has the label of the whole
+            wrong_from = -1 if triple.correct else 0
+        labels = [int(wrong_from < 0 or step < wrong_from) for step in range(len(places_S) - 1)]
+        found.append((places_S[:-1], labels))
     return found
 
 

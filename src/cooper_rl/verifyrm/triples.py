@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,7 +45,7 @@ def labelled_of(record: dict[str, Any], place: str) -> LabelledCompletion:
         record = {**record, "completion": completion}
     first_error = record.get("first_error")
     if first_error is not None and (not isinstance(first_error, int) or not -1 <= first_error < max(1, len(ends))):
-        raise BadInputError(f"{place}: first_error must be the index of one of its steps, or -1, not {first_error!r}")
+        raise BadInputError(f"{place}: first_error is {first_error!r}, where there are {len(ends)} steps; -1: none")
     right = label_of(record, place) if has_label(record) or first_error is None else first_error == -1
     source, problem_id = str(record.get("source", "")), str(record.get("problem_id", ""))
     return LabelledCompletion(*triple_of(record, place), right, source, problem_id, ends, first_error)
@@ -95,12 +95,7 @@ def score_stream(
     def flush() -> None:
         triples = [triple_of(record, place) for place, record in batch]
         if triples:
-            added: list[dict[str, Any]] = [{"score": score} for score in reward_model.score_records(triples).tolist()]
-            if spans:
-                ends = [step_ends(triple.completion, spans) for triple in triples]
-                for fields, ends_S, values_S in zip(added, ends, reward_model.step_values(triples, ends), strict=True):
-                    fields |= {"step_ends": ends_S, "step_values": values_S.tolist()}
-            for (_, record), fields in zip(batch, added, strict=True):
+            for (_, record), fields in zip(batch, scored(reward_model, triples, spans), strict=True):
                 write(line_of({**record, **fields}))
         batch.clear()
 
@@ -111,3 +106,16 @@ def score_stream(
             flush()
     flush()
     return count
+
+
+def scored(reward_model: VerifyRM, triples: Sequence[Triple], spans: str | None) -> Iterator[dict[str, Any]]:
+    """What is added to each record: its score, and with `spans` the values after its steps, from the same pass."""
+    if spans is None:
+        yield from ({"score": score} for score in reward_model.score_records(triples).tolist())
+        return
+    ends = [step_ends(triple.completion, spans) for triple in triples]
+    # a completion without steps is asked for as one, since the value after the last step is the score of the whole
+    asked = [ends_S or [len(triple.completion)] for triple, ends_S in zip(triples, ends, strict=True)]
+    values = reward_model.step_values(triples, asked)
+    for ends_S, values_S in zip(ends, values, strict=True):
+        yield {"score": values_S[-1].item(), "step_ends": ends_S, "step_values": values_S.tolist()[: len(ends_S)]}

@@ -21,10 +21,9 @@ from trl.models import unwrap_model_for_generation
 
 from cooper_rl.generation.cache import has_plain_layers
 from cooper_rl.generation.decode import complete, distinct_rows
-from cooper_rl.verifyrm.scoring import buckets, spread
+from cooper_rl.verifyrm.scoring import buckets, spread, tokens_of_a_pass
 
 logger = logging.getLogger(__name__)
-CPU_TOKENS, DEVICE_TOKENS = 768, 16384  # padded tokens of a pass; on a CPU small passes stay in its cache
 TOLERANCE = {torch.float32: 1e-3}  # of the mean difference from TRL's log-probabilities, where the two are compared
 OTHER_TOLERANCE = 3e-2
 
@@ -152,8 +151,8 @@ def completion_logps(
         logits_to_keep=1,
     )
     lengths = attention_mask[:, -logits_to_keep:].sum(1).tolist()
-    batch_tokens = CPU_TOKENS if input_ids.device.type == "cpu" else DEVICE_TOKENS
     order, logps, entropies = [], [], []
+    batch_tokens = tokens_of_a_pass(input_ids.device.type)
     for rows in buckets([i for i, length in enumerate(lengths) if length], lengths, batch_tokens):
         length, rows_b = lengths[rows[0]], torch.tensor(rows, device=input_ids.device)
         here = slice(split + 1, split + 1 + length)
