@@ -30,7 +30,7 @@ def batch(vocabulary):
 
 @pytest.fixture(autouse=True)
 def several_passes(monkeypatch):
-    monkeypatch.setattr(lean, "CPU_TOKENS", 12)
+    monkeypatch.setattr(lean, "tokens_of_a_pass", lambda device: 12)
 
 
 @pytest.mark.parametrize("kind", [*PLAIN, "mixtral"])
