@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
@@ -98,6 +98,14 @@ class LabelledCompletion:
     ends: tuple[int, ...] = ()  # offsets just after the steps, where the record says what its steps are
     first_error: int | None = None  # index of the first wrong step, -1 where none is wrong; None: not known
 
+    def prefix_labels(self, steps: int) -> list[int]:
+        """1 for each prefix of so many steps that counts as right, else 0.
+
+        Prefixes are wrong from the first wrong step on. Where that is not known, each has the label of the whole.
+        """
+        wrong_from = (-1 if self.correct else 0) if self.first_error is None else self.first_error
+        return [int(wrong_from < 0 or step < wrong_from) for step in range(steps)]
+
 
 class Scorable(Protocol):
     """What a reward model scores: a question, its reference answer and a completion. Most records here have these."""
@@ -157,9 +165,19 @@ class Rollout:
     right_estimate: float = 0.0  # estimated probability that it is right although the rule calls it INCORRECT
     held_back: str = ""  # the witnesses by whom it is not taught as wrong: score, agreement, score+agreement, together
     start_score: float | None = None  # score by the reward model as it was when the run began; None where not measured
+    step_ends: tuple[int, ...] = ()  # offsets just after its steps, where the credit of steps needs them
+    step_values: tuple[float, ...] = ()  # the value after each step: how probable it is that the whole will be right
 
     @classmethod
-    def of(cls, sample: Sample, verification: Verification, score: float, reward: float) -> Rollout:
+    def of(
+        cls,
+        sample: Sample,
+        verification: Verification,
+        score: float,
+        reward: float,
+        step_ends: Sequence[int] = (),
+        step_values: Sequence[float] = (),
+    ) -> Rollout:
         """A sample with its verdict, score and reward. A group of -1 gets its number later, with the whole batch."""
         return cls(
             question=sample.question,
@@ -174,12 +192,16 @@ class Rollout:
             worked_solution=sample.worked_solution,
             several_answers=verification.several_answers,
             answer=verification.answer,
+            step_ends=tuple(step_ends),
+            step_values=tuple(step_values),
         )
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Rollout:
         """A rollout from its fields as JSON has them: verdict and reason are texts."""
-        return cls(**{**record, "verdict": Verdict(record["verdict"]), "reason": Reason(record["reason"])})
+        own: dict[str, Any] = {"verdict": Verdict(record["verdict"]), "reason": Reason(record["reason"])}
+        own |= {name: tuple(record[name]) for name in ("step_ends", "step_values") if name in record}
+        return cls(**{**record, **own})
 
     @property
     def verification(self) -> Verification:
@@ -221,6 +243,7 @@ class ContrastivePair:
     negative_source: str  # name of its NegativeSource: mined, assistant, perturb, shuffle or a user's own
     positive_source: str = "rollout"  # rollout | worked_solution
     problem_id: str = ""
+    at: int | None = None  # index of the step that both are compared after, too; None: they are compared as a whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from cooper_rl.engines.parts import load_parts, settings_of
 from cooper_rl.engines.plain import PlainTrainer
 from cooper_rl.engines.plain import run_training as run_plain
 from cooper_rl.engines.trl.run import build_trainer
+from cooper_rl.engines.trl.run import run_training as run_trl
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.settings.files import EMBEDDED
 from cooper_rl.settings.recipe import load_recipe
@@ -29,8 +30,8 @@ def recorded(cooper):
     """Makes the method keep each batch that it scores, as bytes."""
     batches, score = [], cooper.score
 
-    def keep(samples, step):
-        batch = score(samples, step)
+    def keep(samples, step, *values):
+        batch = score(samples, step, *values)
         batches.append(pickle.dumps(batch))
         return batch
 
@@ -42,7 +43,7 @@ def replayed(cooper, batches):
     """Makes the method score every batch as it was recorded, whatever the policy wrote."""
     rest = iter(batches)
 
-    def play(samples, step):
+    def play(samples, step, *_):
         batch = pickle.loads(next(rest))
         assert (batch.step, len(batch.rewards)) == (step, len(samples))
         return batch
@@ -118,11 +119,40 @@ def test_the_alarm_stops_a_run_of_the_plain_engine(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_twenty_steps_of_the_plain_engine_learn(tmp_path):
-    """Reward and true accuracy rise; docs/experiments/plain.md has the metrics of three seeds."""
-    schedule = {"lr_scheduler_type": "constant_with_warmup", "lr_scheduler_kwargs": None, "warmup_steps": 2}
+    """The first 20 steps of the quickstart: reward and true accuracy rise (docs/experiments/plain.md)."""
+    schedule = {"lr_scheduler_type": "constant_with_warmup", "lr_scheduler_kwargs": None}
     words = words_of({**schedule, "max_steps": 20, "heldout_steps": 0, "seed": 0, "output_dir": str(tmp_path)})
     run_plain(load_recipe("recipes/quickstart.yaml", words))
     rows = list(map(json.loads, (tmp_path / "metrics.jsonl").open()))
     assert rows[-1]["eval/true_accuracy"] > rows[0]["eval/true_accuracy"] + 0.05
     first, last = ([row["reward"] for row in part] for part in (rows[1:6], rows[-5:]))
     assert sum(last) / 5 > sum(first) / 5
+
+
+@pytest.mark.parametrize("engine", ["trl", "plain"])
+def test_steps_have_advantages_of_their_own_in_both_engines(tmp_path, engine):
+    words = ["--credit", "difference", "--prefix_weight", "0.5", "--credit_weight", "1.0", "--max_steps", "2"]
+    chosen = recipe(tmp_path, *words, "--save_steps", "2")
+    run_plain(chosen) if engine == "plain" else run_trl(chosen)
+    valued = [row for row in lines(tmp_path, "rollouts") if row.get("step_values")]
+    assert valued and all(row["step_values"][-1] == pytest.approx(row["score"]) for row in valued)
+    assert all(row["step_ends"][-1] == len(row["completion"]) for row in valued)
+    rows = [row for row in map(json.loads, (tmp_path / "metrics.jsonl").open()) if "reward_model/prefix_loss" in row]
+    assert rows and all(row["reward_model/prefix_loss"] > 0 for row in rows)
+
+
+def test_the_advantages_of_the_trl_engine_are_those_of_tokens(tmp_path, monkeypatch):
+    trl = build_trainer(*settings_of(recipe(tmp_path, "--credit", "difference", "--max_steps", "1")))
+    seen = []
+    compute = trl._compute_loss
+
+    def keep(model, inputs):
+        seen.append(inputs["advantages"])
+        return compute(model, inputs)
+
+    monkeypatch.setattr(trl, "_compute_loss", keep)
+    with trl.verifier:
+        trl.train()
+    assert seen and all(advantages.dim() == 2 for advantages in seen)
+    found = torch.cat(seen)
+    assert any(len(row.unique()) > 1 for row in found), "no completion has steps of different credit"

@@ -135,7 +135,7 @@ def test_the_same_batches_make_the_same_reward_model(straight, assistant, tmp_pa
     del recipe["verl"]
     cooper, trainer = other_engine(engine, tmp_path, recipe)
 
-    def play(samples, step):
+    def play(samples, step, *_):
         batch = pickle.loads((folder.parent / "batches" / f"{step}.bin").read_bytes())
         assert len(batch.rewards) == len(samples)
         cooper.pairs.prepare(batch)

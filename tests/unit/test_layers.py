@@ -24,9 +24,9 @@ ALLOWED = {
     "verifiers": BASE,
     "generation": BASE | {"devices"},
     "synthesis": BASE | {"verifiers"},
-    "domains": BASE | {"packing", "verifiers", "generation", "synthesis"},
+    "domains": BASE | {"packing", "steps", "verifiers", "generation", "synthesis"},
     "labelling": BASE | {"domains", "verifiers", "generation", "synthesis"},
-    "method": BASE | {"verifiers", "generation", "synthesis"},
+    "method": BASE | {"steps", "verifiers", "generation", "synthesis"},
     "verifyrm": BASE | {"confusion", "devices", "packing", "steps", "synthesis"},
     "evaluation": BASE
     | {"method"}

@@ -79,7 +79,7 @@ def test_the_command(dev, capsys):
     found = json.loads(capsys.readouterr().out)["process"]
     assert found["solutions"] == 16 and found["tuned"]["processbench_math"]["solutions"] == 8
     app(["eval-rm", "processbench", "--model", "nano", "--size", "8"], standalone_mode=False)
-    assert "processbench: 8 solutions;" in capsys.readouterr().out
+    assert "steps of processbench: 8 solutions;" in capsys.readouterr().out
     with pytest.raises(BadInputError, match="give --model"):
         app(["eval-rm", "processbench"], standalone_mode=False)
 

@@ -200,3 +200,22 @@ def test_the_live_page(tmp_path, background, new_page):
     page.wait_for_selector("body[data-state=gone]", timeout=15_000)  # and says when it cannot
     assert page.title() == "Cooper: run"
     assert not [text for text in page.complaints if "ERR_CONNECTION_REFUSED" not in text]
+
+
+def test_a_rollout_is_coloured_by_its_steps(tmp_path, new_page, background):
+    folder = write_run(tmp_path / "run", 1, 3)
+    text = f"1 + 1 = 2 \U0001f600. {HOSTILE[0]}. It is 3."
+    ends, values = [13, len(text) - 9, len(text)], [0.9, 0.4, 0.05]
+    record = {"step": 1, "question": "?", "reference_answer": "3", "completion": text, "verdict": "INCORRECT"}
+    record |= {"reason": "mismatch", "score": 0.05, "reward": 0, "step_ends": ends, "step_values": values}
+    (folder / "rollouts" / "step_000001.jsonl").write_text(json.dumps(record) + "\n")
+    pages = [ready(new_page(), write_report([folder], tmp_path / "report.html").as_uri()), new_page()]
+    pages[1].goto(background(Monitor(folder)).url)
+    for page in pages:
+        page.wait_for_selector(".rollout .step")
+        steps = page.locator(".rollout .step")
+        starts = [0, *ends]
+        assert steps.all_text_contents() == [text[a:b] for a, b in zip(starts, ends, strict=False)]
+        assert steps.evaluate_all("all => all.map((each) => each.title)") == [f"value {v:.3f}" for v in values]
+        grounds = steps.evaluate_all("all => all.map((each) => getComputedStyle(each).backgroundColor)")
+        assert len(set(grounds)) == 3 and page.title() != "owned" and not page.complaints

@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 
 from cooper_rl.domains.gym import GymWorld, accepted, endless, problem_of
 from cooper_rl.domains.schoolbook_values import VALUES, stated
-from cooper_rl.domains.worked import has_one_digit_factor, product_steps, sum_steps
+from cooper_rl.domains.worked import product_steps, sum_steps
 from cooper_rl.records import Problem
 from cooper_rl.verifiers.math.day_names import WEEKDAYS
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
-    "chain_sum": {"min_terms": 2, "max_terms": 2, "min_digits": 1, "max_digits": 2},
-    "products": {"min_terms": 2, "max_terms": 2, "min_digits": 1, "max_digits": 2},
-    "gcd": {"min_value": 2, "max_value": 24},
+    "chain_sum": {"min_terms": 2, "max_terms": 3, "min_digits": 1, "max_digits": 1},
+    "products": {"min_terms": 2, "max_terms": 2, "min_digits": 1, "max_digits": 1},
+    "gcd": {"min_value": 2, "max_value": 16},
     "simple_equations": {
         "min_terms": 2,
         "max_terms": 2,
@@ -27,11 +27,11 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
         "max_value": 9,
         "operators_weights": (0.5, 0.5, 0.0),
     },
-    "time_intervals": {"task_types": ["time"], "max_time_difference_seconds": 9000},
+    "time_intervals": {"task_types": ["time"], "max_time_difference_seconds": 3600},
     "calendar_arithmetic": {"year": 2022, "tasks": ["weekday_offset"], "offset_upper_bound": 6},
 }
 _FORMAT = re.compile(  # what a question says of the answer's format, at its end
-    r" (?:Give|Please|Answer|Express|State|Provide|Reply|Respond|Write|Return|Use)\b[^.?]*\.$"
+    r" (?:Give|Please|Answer|Express|State|Provide|Reply|Respond|Write|Return|Use|Name)\b[^.?]*\.$"
 )
 
 
@@ -42,11 +42,10 @@ class Schoolbook(GymWorld):
     weights: ClassVar = dict.fromkeys(SETTINGS, 1 / len(SETTINGS))
 
     def stream(self, task: str, seed: int) -> Iterator[Problem]:
-        """Endless problems of one task. Products of two two-digit numbers are left out."""
+        """Endless problems of one task."""
         for dataset, index, problem_id in endless(task, seed, **SETTINGS[task]):
             entry = dataset[index]
-            if task != "products" or has_one_digit_factor(entry):
-                yield problem_of(task, entry, _FORMAT.sub("", entry["question"]), STEPS[task](entry), problem_id)
+            yield problem_of(task, entry, _FORMAT.sub("", entry["question"]), STEPS[task](entry), problem_id)
 
     def is_true(self, problem: Problem, completion: str) -> bool:
         """Whether the completion ends in one answer, and the problem's generator accepts it."""
@@ -81,12 +80,12 @@ def equation_steps(entry: Mapping[str, Any]) -> list[str]:
 
 
 def duration_steps(entry: Mapping[str, Any]) -> list[str]:
-    """Whole hours first, then the minutes that are left."""
+    """At most an hour: the minutes up to the full hour, those after it, and their sum."""
     start, end = (_minutes(entry["metadata"][name]) for name in ("start_time", "end_time"))
-    between = start + (end - start) // 60 * 60
-    hours, minutes = (between - start) // 60, end - between
-    steps = [f"From {_clock(start)} to {_clock(between)} is {hours} hour{'s' * (hours != 1)}."] if hours else []
-    return [*steps, f"From {_clock(between)} to {_clock(end)} is {minutes} minute{'s' * (minutes != 1)}."]
+    full = (end // 60) * 60
+    parts = [(start, full), (full, end)] if start < full < end else [(start, end)]
+    steps = [f"From {_clock(a)} to {_clock(b)} is {b - a} minute{'s' * (b - a != 1)}." for a, b in parts]
+    return [*steps, f"{full - start} + {end - full} = {end - start}."] if len(parts) > 1 else steps
 
 
 def weekday_steps(entry: Mapping[str, Any]) -> list[str]:

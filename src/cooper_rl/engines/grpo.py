@@ -27,7 +27,7 @@ def grpo_loss(
     old_logprobs_B_T: Tensor,
     ref_logprobs_B_T: Tensor,
     mask_B_T: Tensor,
-    advantages_B: Tensor,
+    advantages: Tensor,
     *,
     beta: float,
     epsilon_low: float,
@@ -42,7 +42,7 @@ def grpo_loss(
         old_logprobs_B_T: under the policy that sampled the completions.
         ref_logprobs_B_T: under the reference policy.
         mask_B_T: 1 where a token belongs to a completion, else 0.
-        advantages_B: as `advantages` gives them.
+        advantages: as the function `advantages` gives them, shape (B,), or those of single tokens, shape (B, T).
         beta: weight of the KL term.
         epsilon_low, epsilon_high: rho is clipped to [1 - epsilon_low, 1 + epsilon_high].
 
@@ -50,14 +50,15 @@ def grpo_loss(
         The loss, a scalar, and the metrics `loss` and `kl` (mean over tokens).
 
     Raises:
-        ValueError: the shapes are not (B, T), and (B,) for the advantages.
+        ValueError: the shapes are not (B, T), and (B,) or (B, T) for the advantages.
     """
     shapes = {tuple(t.shape) for t in (logprobs_B_T, old_logprobs_B_T, ref_logprobs_B_T, mask_B_T)}
-    if len(shapes) != 1 or advantages_B.shape != logprobs_B_T.shape[:1]:
-        raise ValueError(f"grpo_loss needs (B, T) four times and (B,), got {sorted(shapes)}, {advantages_B.shape}")
+    if len(shapes) != 1 or advantages.shape not in (logprobs_B_T.shape[:1], logprobs_B_T.shape):
+        raise ValueError(f"grpo_loss needs (B, T) four times and (B,), got {sorted(shapes)}, {advantages.shape}")
+    advantages_B_T = advantages if advantages.dim() == 2 else advantages[:, None]
     ratio_B_T = torch.exp(logprobs_B_T - old_logprobs_B_T)
     clipped_B_T = ratio_B_T.clamp(1 - epsilon_low, 1 + epsilon_high)
-    gain_B_T = torch.minimum(ratio_B_T * advantages_B[:, None], clipped_B_T * advantages_B[:, None])
+    gain_B_T = torch.minimum(ratio_B_T * advantages_B_T, clipped_B_T * advantages_B_T)
     difference_B_T = ref_logprobs_B_T - logprobs_B_T
     kl_B_T = torch.exp(difference_B_T) - difference_B_T - 1
     tokens_B = mask_B_T.sum(1).clamp(min=1)

@@ -10,6 +10,7 @@ import copy
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -19,6 +20,7 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer, get_scheduler, set_seed
 
 from cooper_rl.devices import own_device
+from cooper_rl.engines.credit import reference_values, token_advantages
 from cooper_rl.engines.grpo import advantages, grpo_loss
 from cooper_rl.engines.parts import Parts, environment, load_parts, placed, resolved, settings_of
 from cooper_rl.engines.plain_limits import check_supported
@@ -30,8 +32,9 @@ from cooper_rl.generation.in_process import TransformersGenerator
 from cooper_rl.generation.sample import rendered
 from cooper_rl.method.build import make_cooper
 from cooper_rl.method.checkpoints import complete_checkpoint
+from cooper_rl.method.credit import Ends, Values
 from cooper_rl.method.negatives.assistant import Assistant
-from cooper_rl.records import Problem, Sample
+from cooper_rl.records import Batch, Problem, Sample
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm.scoring import pad
 
@@ -89,13 +92,13 @@ class PlainTrainer:
             times = [time.perf_counter()]
             prompts, completions, texts = self.sample(problems)
             times.append(time.perf_counter())
-            batch = self.cooper.score([Sample.of(*pair) for pair in zip(problems, texts, strict=True)], step)
-            rewards_B = torch.tensor(batch.rewards)
-            metrics = self.policy_step(prompts, completions, rewards_B)  # stage 1: the policy
+            samples = [Sample.of(*pair) for pair in zip(problems, texts, strict=True)]
+            batch = self.cooper.score(samples, step, partial(self.reference_values, prompts, samples))
+            metrics = self.policy_step(prompts, completions, batch)  # stage 1: the policy
             times.append(time.perf_counter())
             report = self.cooper.learn(batch, saving=step == last)  # stage 2: the reward model
             metrics |= {
-                **{"reward": rewards_B.mean().item(), "completions/mean_length": mean(map(len, completions))},
+                **{"reward": mean(batch.rewards), "completions/mean_length": mean(map(len, completions))},
                 "time/generate_seconds": times[1] - times[0],
                 "time/score_seconds": batch.seconds,
                 "time/policy_seconds": times[2] - times[1] - batch.seconds,
@@ -131,12 +134,17 @@ class PlainTrainer:
             completions = complete(self.policy, prompts, empty, [end], **chosen)
         return prompts, completions, self.tokenizer.batch_decode(completions, skip_special_tokens=True)
 
-    def policy_step(
-        self, prompts: list[list[int]], completions: list[list[int]], rewards_B: Tensor
-    ) -> dict[str, float]:
+    def policy_step(self, prompts: list[list[int]], completions: list[list[int]], batch: Batch) -> dict[str, float]:
         """One GRPO step on completions that this policy has just sampled."""
         config = self.config
         logprobs_B_T, mask_B_T = self.logprobs(self.policy, prompts, completions)
+        advantages_B = advantages(torch.tensor(batch.rewards), config.num_generations)
+        steps = self.cooper.credit.of(batch, advantages_B.tolist())
+        advantages_B_K = token_advantages(self.tokenizer, completions, steps, advantages_B, max(map(len, completions)))
+        advantages_B_T = torch.zeros_like(logprobs_B_T)
+        for row, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
+            first = len(prompt) - 1  # the prompt's last token predicts the completion's first
+            advantages_B_T[row, first : first + len(completion)] = advantages_B_K[row, : len(completion)]
         with torch.no_grad():
             ref_logprobs_B_T, _ = self.logprobs(self.ref_policy, prompts, completions)
         loss, metrics = grpo_loss(
@@ -144,7 +152,7 @@ class PlainTrainer:
             logprobs_B_T.detach(),
             ref_logprobs_B_T,
             mask_B_T,
-            advantages(rewards_B, config.num_generations).to(logprobs_B_T.device),
+            advantages_B_T,
             beta=config.beta,
             epsilon_low=config.epsilon,
             epsilon_high=config.epsilon_high or config.epsilon,
@@ -158,6 +166,12 @@ class PlainTrainer:
         self.scheduler.step()
         self.optimizer.zero_grad()
         return metrics
+
+    def reference_values(self, prompts: list[list[int]], samples: Sequence[Sample], ends: Ends) -> Values:
+        """The policy's own values of steps, for the credit `reference_gain`."""
+        columns = [sample.completion for sample in samples], [sample.reference_answer for sample in samples]
+        values: Values = reference_values(self.policy, self.tokenizer, prompts, *columns, ends)
+        return values
 
     def logprobs(self, model: Any, prompts: list[list[int]], completions: list[list[int]]) -> tuple[Tensor, Tensor]:
         """Log-probability of each token given those before it, and which tokens belong to a completion; (B, T - 1)."""

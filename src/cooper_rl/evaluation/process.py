@@ -111,10 +111,10 @@ def best_threshold(values_N: Sequence[Floats], first_error_N: Any) -> float:
     return max(grid, key=lambda at: scores_of(np.array([first_below(v, at) for v in values_N]), first_error_N)["f1"])
 
 
-def process_lines(found: dict[str, Any]) -> list[str]:
-    """The figures as lines of text."""
+def process_lines(name: str, found: dict[str, Any]) -> list[str]:
+    """The figures of a set as lines of text."""
     share = f"{found['last_step_share']:.0%} of the values' movement is at the last step"
-    lines = [f"processbench: {found['solutions']} solutions; {share}"]
+    lines = [f"steps of {name}: {found['solutions']} solutions; {share}"]
     for title, said in (("at_half", "threshold 0.5"), ("tuned", f"tuned threshold {found['tuned_threshold']:.3g}")):
         for subset, row in found[title].items():
             low, high = row["f1_interval"]

@@ -73,6 +73,9 @@ def evaluate_files(files: Sequence[str], settings: EvalSettings) -> dict[str, An
             "by_type": by_group([answer_type(t.reference_answer) for t in triples], scores, correct_B),
             "by_source": by_group([t.source for t in triples], scores, correct_B),
         }
+        if model and all(triple.first_error is not None for triple in triples):
+            process = evaluate_process(triples, model.step_values, samples=settings.bootstrap_samples)
+            found["files"][name]["process"] = process
     if settings.probes and sets:
         problems = [
             Problem(t.question, t.reference_answer)
@@ -185,7 +188,8 @@ def as_lines(found: dict[str, Any]) -> list[str]:
             for group, row in part[title].items():
                 shares = ", ".join(f"{judge} {row[judge]['accuracy']:.3f}" for judge in part["judges"] if judge in row)
                 lines.append(f"  {title[3:]} {group} ({row['records']}): accuracy {shares}")
-    lines += process_lines(found["process"]) if "process" in found else []
+        lines += process_lines(file, part["process"]) if "process" in part else []
+    lines += process_lines(PROCESSBENCH, found["process"]) if "process" in found else []
     for judge, rates in found.get("probes", {}).items():
         lines.append(f"probes rejected by {judge}: " + ", ".join(f"{kind} {rate:.2f}" for kind, rate in rates.items()))
     return lines

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from cooper_rl.jsonl import line_of, whole_records, write_atomically
-from cooper_rl.records import Report, Rollout
+from cooper_rl.records import ContrastivePair, Report, Rollout
 
 METRICS = "metrics.jsonl"
 
@@ -37,9 +37,9 @@ class Journal:
         if report.batch:
             self._records("rollouts", report.step, [_row(rollout) for rollout in report.batch.rollouts])
         if report.pairs or "pairs/count" in report.metrics:
-            self._records("pairs", report.step, [asdict(pair) for pair in report.pairs])
+            self._records("pairs", report.step, [_pair(pair) for pair in report.pairs])
         if report.rolled_back:
-            self._records("rolled_back", report.step, [asdict(pair) for pair in report.rolled_back])
+            self._records("rolled_back", report.step, [_pair(pair) for pair in report.rolled_back])
 
     def log(self, step: int, metrics: Mapping[str, Any]) -> None:
         """One line of metrics.jsonl."""
@@ -75,8 +75,14 @@ def finite(value: Any) -> Any:
 
 
 def _row(rollout: Rollout) -> dict[str, Any]:
-    """A rollout as it is written, without the worked solution, which is the data set's."""
-    return {key: value for key, value in asdict(rollout).items() if key != "worked_solution"}
+    """A rollout as it is written: without the data set's worked solution, and without steps where it has none."""
+    row = {key: value for key, value in asdict(rollout).items() if key != "worked_solution"}
+    return {key: value for key, value in row.items() if value != () or key not in ("step_ends", "step_values")}
+
+
+def _pair(pair: ContrastivePair) -> dict[str, Any]:
+    """A pair as it is written: the step that it parts at is left out where it has none."""
+    return {key: value for key, value in asdict(pair).items() if value is not None}
 
 
 def read_metrics(output_dir: str | Path) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cooper_rl.method.agreement import settled
+from cooper_rl.method.credit import Credit, PolicyValues
 from cooper_rl.method.doubt import Doubt
 from cooper_rl.method.journal import Journal
 from cooper_rl.method.judging import judged
@@ -55,7 +56,7 @@ class Cooper:
     ) -> None:
         self.settings, self.verifier, self.reward_model = settings, verifier, reward_model
         self.pairs, self.labelled, self.doubt, self.monitors = pairs, labelled, doubt, monitors
-        self.world, self.journal = world, journal
+        self.world, self.journal, self.credit = world, journal, Credit(settings, reward_model, world)
         self.skips, self.reward_name = Skips(settings.max_skipped_steps), ""
         self._choose_reward()
 
@@ -64,17 +65,19 @@ class Cooper:
         for monitor in self.monitors:
             monitor.begin()
 
-    def score(self, samples: Sequence[Sample], step: int) -> Batch:
+    def score(self, samples: Sequence[Sample], step: int, policy_values: PolicyValues | None = None) -> Batch:
         """Stage 1: rewards by the verifier and by the reward model as it is before this step's update.
+
+        Where steps have a credit of their own, `credit.of` then gives their advantages.
 
         Args:
             samples: this rank's; over all ranks, the G samples of a prompt follow one another.
         """
-        return self.batch(self.judge(samples), step)
+        return self.batch(self.judge(samples, policy_values), step)
 
-    def judge(self, samples: Sequence[Sample]) -> Batch:
+    def judge(self, samples: Sequence[Sample], policy_values: PolicyValues | None = None) -> Batch:
         """This rank's samples with verdict, score and reward: a batch, or a part of one, that has no step yet."""
-        return judged(samples, self.verifier, self.reward_model, self.reward)
+        return judged(samples, self.verifier, self.credit, self.reward, policy_values)
 
     def batch(self, judged: Batch, step: int) -> Batch:
         """The batch of a step, with the rollouts of all ranks, from what each rank has judged."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cooper_rl.method.negatives import NegativeSource, Slot
+from cooper_rl.method.parting import parted
 from cooper_rl.method.world import Alone, World
 from cooper_rl.records import Batch, ContrastivePair, Rollout, Verdict
 from cooper_rl.verifiers import RuleVerifier
@@ -107,8 +108,12 @@ class Pairs:
             found.append(self._fill(unfilled, batch))
         own = [group for group in batch.groups() if group % self.world.size == self.world.rank]
         negatives = [(slot, text) for filled in found for slot, text in filled.negatives]
+        pairs = [slot.pair(text) for slot, text in negatives]
+        if self.settings.prefix_weight:
+            groups = (slot.group for slot, _ in negatives)
+            pairs = [parted(*each, self.settings.credit_steps) for each in zip(pairs, groups, strict=True)]
         return PairResult(
-            pairs=tuple(slot.pair(text) for slot, text in negatives),
+            pairs=tuple(pairs),
             prompts=len(own),
             paired=len({slot.group[0].group for slot, _ in negatives}),
             proposed=sum(filled.proposed for filled in found),

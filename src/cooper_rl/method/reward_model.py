@@ -48,3 +48,14 @@ class RewardModel(Protocol):
 
     def load(self, folder: Path) -> None:
         """Restores what `save` wrote."""
+
+
+class ValuesSteps(RewardModel, Protocol):
+    """A reward model that also values the steps of completions, as the setting `credit` may ask for."""
+
+    def step_values(self, triples: Sequence[Scorable], ends: Sequence[Sequence[int]]) -> list[list[float]]:
+        """Value after each step: the probability, from 0 to 1, that the whole will be right. The last one is the score.
+
+        Args:
+            ends: offsets of characters just after each step of a completion; the last is the completion's length.
+        """

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cooper_rl.jsonl import whole_records
-from cooper_rl.report.page import cell_of
+from cooper_rl.report.page import cell_of, steps_of
 from cooper_rl.report.runs import Run
 
 PACKED_BYTES = 160_000_000  # of rollout files that a report holds; beyond that, steps at equal distances
@@ -108,7 +108,8 @@ def read_step(path: Path, *, rows: bool) -> Step:
 def row_of(record: Mapping[str, Any], cell: str) -> list[Any]:
     """A rollout as the page's reader takes it."""
     texts = [str(record.get(name, "")) for name in ("question", "reference_answer", "completion", "verdict")]
-    return [*texts, cell, number_of(record, "score"), number_of(record, "reward")]
+    steps = [[end, round(value, 4)] for end, value in steps_of(record)]
+    return [*texts, cell, number_of(record, "score"), number_of(record, "reward"), *([steps] if steps else [])]
 
 
 def number_of(record: Mapping[str, Any], name: str) -> float | None:

@@ -128,6 +128,22 @@ def verification_of(record: Mapping[str, Any]) -> Verification:
         return Verification(Verdict.ERROR, Reason.CRASH)
 
 
+def steps_of(record: Mapping[str, Any]) -> list[tuple[int, float]]:
+    """Where a rollout's steps end, and the value after each; empty where the run has no values of steps."""
+    return list(zip(record.get("step_ends", ()), record.get("step_values", ()), strict=False))
+
+
+def completion_of(record: Mapping[str, Any]) -> str:
+    """A rollout's completion as HTML, its steps coloured by their values."""
+    text, start, spans = str(record.get("completion", "")), 0, []
+    for end, value in steps_of(record):
+        spans.append(
+            f'<span class="step" style="--value:{value:.3f}" title="value {value:.3f}">{escape(text[start:end])}</span>'
+        )
+        start = end
+    return "".join(spans) + escape(text[start:])
+
+
 def rollout(record: Mapping[str, Any], name: str, number: int) -> str:
     """One rollout with its judgements and its address, as HTML.
 
@@ -142,7 +158,7 @@ def rollout(record: Mapping[str, Any], name: str, number: int) -> str:
     return (
         f'<div class="rollout cell-{cell_of(record)}" id="{address}">'
         f"<div>{escape(record.get('question', ''))}</div>"
-        f"<pre>{escape(record.get('completion', ''))}</pre>"
+        f"<pre>{completion_of(record)}</pre>"
         f'<div class="muted">step {step}, rollout {number} · reference {escape(record.get("reference_answer", ""))}'
         f' · <span class="{verdict}">{verdict}</span> · {judged} · <a href="#{address}">link</a></div></div>'
     )

@@ -83,8 +83,24 @@ async function find(run, asked, told, current) {
   return found;
 }
 
+// A completion, its steps coloured by their values. Offsets count code points.
+function valued(completion, steps, wanted) {
+  const element = make("pre"), letters = Array.from(completion);
+  let start = 0;
+  for (const [end, value] of steps) {
+    const span = marked("span", letters.slice(start, end).join(""), wanted);
+    span.className = "step";
+    span.style.setProperty("--value", value);
+    span.title = `value ${value.toFixed(3)}`;
+    element.append(span);
+    start = end;
+  }
+  element.append(letters.slice(start).join(""));
+  return element;
+}
+
 function shown(run, place, i, row, wanted) {
-  const { name, steps } = index.runs[run], [question, reference, completion, verdict, cell, score, reward] = row;
+  const { name, steps } = index.runs[run], [question, reference, completion, verdict, cell, score, reward, values = []] = row;
   const element = make("article", undefined, `rollout cell-${cell}`);
   element.id = `${name}/${steps[place]}/${i + 1}`;
   const link = make("a", "link");
@@ -95,7 +111,8 @@ function shown(run, place, i, row, wanted) {
   const worth = `${score === null ? "" : `score ${score.toFixed(3)}, `}reward ${(reward ?? 0).toFixed(3)}`;
   judged.append(`step ${steps[place]}, rollout ${i + 1} · reference `, marked("span", reference, wanted), " · ",
     make("span", verdict, known), ` · ${worth} · `, link);
-  element.append(marked("div", question, wanted), marked("pre", completion, wanted), judged);
+  const text = values.length ? valued(completion, values, wanted) : marked("pre", completion, wanted);
+  element.append(marked("div", question, wanted), text, judged);
   return element;
 }
 

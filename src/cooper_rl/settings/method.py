@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
+from cooper_rl.errors import BadInputError
+from cooper_rl.settings.credit import VALUED_BY_MODEL, CreditSettings
 from cooper_rl.settings.policy import RunSettings
 from cooper_rl.settings.reward import Arm, RewardSettings, resolve_arm
 from cooper_rl.settings.stage2 import (
@@ -20,7 +22,14 @@ from cooper_rl.settings.typecheck import check_fields
 
 @dataclass
 class MethodSettings(
-    RunSettings, RewardSettings, PairSettings, UpdateSettings, GuardSettings, AlarmSettings, MeasuringSettings
+    RunSettings,
+    RewardSettings,
+    CreditSettings,
+    PairSettings,
+    UpdateSettings,
+    GuardSettings,
+    AlarmSettings,
+    MeasuringSettings,
 ):
     """All settings that Cooper adds to GRPO. The constructor sets `arm`, `reward` and `cotrain` so that they agree.
 
@@ -37,11 +46,13 @@ class MethodSettings(
         self.arm = cast(Arm | None, arm)
         check_fields(self, MethodSettings)
         check_negative_sources(self.negative_sources)
+        if self.reward_model_sharded and (self.prefix_weight or self.credit in VALUED_BY_MODEL):
+            raise BadInputError("reward_model_sharded: a sharded reward model values no steps; set it to false")
 
     @property
     def needs_reward_model(self) -> bool:
-        """Whether the run needs a reward model: for the reward, or because it is co-trained."""
-        return self.reward != "rule" or self.cotrain
+        """Whether the run needs a reward model: for the reward, the steps' credit, or because it is co-trained."""
+        return self.reward != "rule" or self.cotrain or self.credit in VALUED_BY_MODEL
 
     @property
     def asks_assistant(self) -> bool:

@@ -81,6 +81,8 @@ def check_server_settings(settings: ServeSettings) -> str:
         )
     if settings.reward_model_sharded:
         raise BadInputError("reward_model_sharded: the server is one process; set it to false")
+    if settings.credit != "outcome":
+        raise BadInputError(f"credit = {settings.credit}: the server gives rewards of whole completions; set outcome")
     schedule = settings.reward_model_lr_scheduler_type
     if settings.cotrain and settings.max_steps < 1 and not schedule.startswith("constant"):
         raise BadInputError(

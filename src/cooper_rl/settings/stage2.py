@@ -106,6 +106,12 @@ class UpdateSettings:
         " them right.",
         least=0,
     )
+    prefix_weight: float = setting(
+        0.0,
+        "The reward model also learns the values of steps, with this weight beside the loss of whole completions: from "
+        "the pairs, after the step where they part, and from rehearsed and replayed triples, after each step.",
+        least=0,
+    )
     label_pairs: bool = setting(
         False, "True adds the binary cross-entropy of the pairs, right against wrong, to the contrastive loss."
     )

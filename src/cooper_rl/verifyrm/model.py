@@ -161,7 +161,7 @@ class VerifyRM:
     ) -> list[Tensor]:
         """Logits at the ends of each record's steps, with their gradient: one tensor (S,) a record, on the CPU.
 
-        One forward pass scores all steps of a record, and a prefix that completions share is computed once. The last
+        Equal records are computed once, all steps in one pass, and so is a prefix that completions share. The last
         step's logit is that of the whole completion. A step that `max_tokens` cut off has the first logit that is left.
 
         Args:
@@ -172,8 +172,10 @@ class VerifyRM:
         """
         if sharding.is_sharded(self.model):
             raise ValueError("the values of steps need a whole reward model; set reward_model_sharded to false")
-        some = [row for row, ends_S in enumerate(ends) if len(ends_S)]
-        own, own_ends = [records[row] for row in some], [ends[row] for row in some]
+        rows = zip(records, map(tuple, ends), strict=True)
+        texts = [(Triple(r.question, r.reference_answer, r.completion), ends_S) for r, ends_S in rows]
+        place = {text: index for index, text in enumerate(dict.fromkeys(text for text in texts if text[1]))}
+        own, own_ends = [triple for triple, _ in place], [ends_S for _, ends_S in place]
         ids = self.encode(own)
         places = places_of(self.tokenizer, own, own_ends, ids, with_reference=self.settings.with_reference)
         device = next(self.model.parameters()).device.type
@@ -181,10 +183,11 @@ class VerifyRM:
             logits_N = scoring.score_ids(
                 self.model, ids, batch_tokens=batch_tokens or scoring.tokens_of_a_pass(device), places_B=places
             )
-        found = [torch.zeros(0)] * len(records)
-        for row, logits_S in zip(some, logits_N.split([len(each) for each in places]), strict=True):
-            found[row] = logits_S
-        return found
+        found = [
+            *logits_N.split([len(each) for each in places]),
+            torch.zeros(0),
+        ]  # the last one is of those without steps
+        return [found[place.get(text, -1)] for text in texts]
 
     @torch.no_grad()  # type: ignore[untyped-decorator]
     def step_values(

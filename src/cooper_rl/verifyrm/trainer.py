@@ -211,14 +211,7 @@ def prefixes(
     ends = [list(t.ends) or step_ends(t.completion, kind) for t in triples]
     settings = reward_model.settings
     places = places_of(reward_model.tokenizer, triples, ends, ids_B_T, with_reference=settings.with_reference)
-    found = []
-    for triple, places_S in zip(triples, places, strict=True):
-        wrong_from = triple.first_error
-        if wrong_from is None:  # every prefix has the label of the whole
-            wrong_from = -1 if triple.correct else 0
-        labels = [int(wrong_from < 0 or step < wrong_from) for step in range(len(places_S) - 1)]
-        found.append((places_S[:-1], labels))
-    return found
+    return [(own[:-1], triple.prefix_labels(len(own) - 1)) for triple, own in zip(triples, places, strict=True)]
 
 
 class Reporter(TrainerCallback):  # type: ignore[misc]

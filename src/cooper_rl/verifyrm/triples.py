@@ -36,6 +36,8 @@ def read_triples(name: str | Path) -> list[LabelledCompletion]:
 def labelled_of(record: dict[str, Any], place: str) -> LabelledCompletion:
     """A file's record as a labelled triple. `steps` may take the place of the completion, `first_error` of the label.
 
+    The steps of a `completion` end at `step_ends`, where the record has them.
+
     Raises:
         BadInputError: a field is missing or bad.
     """
@@ -43,6 +45,8 @@ def labelled_of(record: dict[str, Any], place: str) -> LabelledCompletion:
     if "steps" in record and "completion" not in record:
         completion, ends = joined_steps(record["steps"], place)
         record = {**record, "completion": completion}
+    elif "step_ends" in record:
+        ends = checked_ends(record["step_ends"], text_field(record, ("completion",), place), place)
     first_error = record.get("first_error")
     if first_error is not None and (not isinstance(first_error, int) or not -1 <= first_error < max(1, len(ends))):
         raise BadInputError(f"{place}: first_error is {first_error!r}, where there are {len(ends)} steps; -1: none")
@@ -61,6 +65,20 @@ def joined_steps(steps: Any, place: str) -> tuple[str, tuple[int, ...]]:
         raise BadInputError(f"{place}: field 'steps' must be a list of texts")
     lengths = accumulate(len(step) + len(BETWEEN) for step in steps)
     return BETWEEN.join(steps), tuple(length - len(BETWEEN) for length in lengths)
+
+
+def checked_ends(ends: Any, completion: str, place: str) -> tuple[int, ...]:
+    """The offsets just after a completion's steps.
+
+    Raises:
+        BadInputError: they are no rising whole numbers, of which the last is the completion's length.
+    """
+    numbers = isinstance(ends, list) and all(type(end) is int and end > 0 for end in ends)
+    if not numbers or ends != sorted(set(ends)) or (ends and ends[-1] != len(completion)):
+        raise BadInputError(
+            f"{place}: field 'step_ends' must be rising offsets; the last is the completion's length, {len(completion)}"
+        )
+    return tuple(ends)
 
 
 def triple_of(record: dict[str, Any], place: str) -> Triple:

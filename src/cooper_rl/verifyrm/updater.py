@@ -11,9 +11,10 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import get_scheduler
 
-from cooper_rl.records import ContrastivePair, LabelledCompletion, Scorable
+from cooper_rl.records import ContrastivePair, LabelledCompletion, Scorable, Triple
 from cooper_rl.verifyrm import VerifyRM, ranks, sharding
 from cooper_rl.verifyrm.losses import bce_loss, contrastive_loss
+from cooper_rl.verifyrm.prefixes import PREFIX_METRICS, Counts, prefix_losses, steps_of
 from cooper_rl.verifyrm.trainer import take_up
 
 if TYPE_CHECKING:
@@ -78,21 +79,28 @@ class RewardModelUpdater:
         finally:
             self._put(present)
 
+    def step_values(self, triples: Sequence[Scorable], ends: Sequence[Sequence[int]]) -> list[list[float]]:
+        """Value after each step of a completion, from 0 to 1; the last one is the score."""
+        return [values_S.tolist() for values_S in self.reward_model.step_values(triples, ends)]
+
     def update(self, pairs: Sequence[ContrastivePair], labelled: Sequence[LabelledCompletion] = ()) -> dict[str, float]:
         """Takes one optimiser step and returns `reward_model/*` metrics. Without a pair on any rank nothing changes.
 
         The contrastive loss depends only on differences of z. The threshold between right and wrong may therefore
         drift, and an exploit that scores 0.9 beside right answers at 0.99 gets almost no gradient. So the binary
         cross-entropy of the `labelled` triples (rehearsed and replayed ones) is added to the loss, and with
-        `label_pairs` that of the pairs' own labels. (Ours, not the paper's.)
+        `label_pairs` that of the pairs' own labels. `prefix_weight` adds both losses of prefixes. (Ours, not the
+        paper's.)
         """
-        sizes = torch.tensor([float(len(pairs)), float(len(labelled))], device=self.device)
-        pair_count, labelled_count = ranks.summed(sizes).tolist()
-        if not pair_count:
+        ends = [steps_of(t, self.settings.credit_steps) for t in labelled] if self.settings.prefix_weight else []
+        sizes = len(pairs), len(labelled), sum(p.at is not None for p in pairs), sum(len(own) > 1 for own in ends)
+        counts = Counts(*ranks.summed(torch.tensor(sizes, dtype=torch.float32, device=self.device)).tolist())
+        if not counts.pairs:
             return {}
-        metrics = dict.fromkeys(METRICS, 0.0)
+        names = (*METRICS, *(PREFIX_METRICS if self.settings.prefix_weight else ()))
+        metrics = dict.fromkeys(names, 0.0)
         for some_pairs, some_labelled in self._passes(pairs, labelled):
-            loss, found = self._loss(some_pairs, some_labelled, pair_count, labelled_count)
+            loss, found = self._loss(some_pairs, some_labelled, counts)
             if self.sharded:  # a sharded model's backward pass averages over the ranks
                 loss = loss * ranks.size()
             loss.backward()
@@ -111,7 +119,7 @@ class RewardModelUpdater:
         self.scheduler.step()
         self.optimizer.zero_grad(set_to_none=True)
         shares = torch.tensor(list(metrics.values()), device=self.device)
-        logged = dict(zip(METRICS, ranks.summed(shares).tolist(), strict=True))
+        logged = dict(zip(names, ranks.summed(shares).tolist(), strict=True))
         logged |= {"skipped": float(not finite), "grad_norm": norm.item(), "learning_rate": learning_rate}
         return {f"reward_model/{name}": value for name, value in logged.items()}
 
@@ -137,28 +145,35 @@ class RewardModelUpdater:
         self,
         pairs: Sequence[ContrastivePair],
         labelled: Sequence[LabelledCompletion],
-        pair_count: float,
-        labelled_count: float,
+        counts: Counts,
     ) -> tuple[torch.Tensor, dict[str, float]]:
         """The contribution of one pass to the loss, and its metrics, from one forward pass.
 
         Dropout is off, so that z is the same as in scoring.
 
         Args:
-            pair_count, labelled_count: the counts of the whole step, which the sums are divided by.
+            counts: of the whole step, which the sums are divided by.
         """
-        triples = [(p.question, p.reference_answer, p.positive) for p in pairs]
-        triples += [(p.question, p.reference_answer, p.negative) for p in pairs]
-        triples += [(t.question, t.reference_answer, t.completion) for t in labelled]
+        triples = [Triple(p.question, p.reference_answer, p.positive) for p in pairs]
+        triples += [Triple(p.question, p.reference_answer, p.negative) for p in pairs]
+        triples += [Triple(t.question, t.reference_answer, t.completion) for t in labelled]
         self.reward_model.model.eval()
-        logits = self.reward_model.logits(*([triple[field] for triple in triples] for field in range(3)))
+        of_steps: list[torch.Tensor] = []
+        if self.settings.prefix_weight:
+            wholes: list[Scorable] = [*triples[: 2 * len(pairs)], *labelled]
+            of_steps = self.reward_model.step_logits(
+                triples, [steps_of(each, self.settings.credit_steps) for each in wholes]
+            )
+            logits = torch.stack([logits_S[-1] for logits_S in of_steps]) if of_steps else torch.zeros(0)
+        else:
+            logits = self.reward_model.logits_of(triples)
         positive_N, negative_N, labelled_B = logits.split([len(pairs), len(pairs), len(labelled)])
         loss = logits.sum() * 0.0
         metrics: dict[str, float] = {}
         if pairs:
             valid_N = torch.ones(len(pairs), dtype=torch.bool, device=logits.device)
             contrastive, found = contrastive_loss(positive_N, negative_N, valid_N)
-            weight = len(pairs) / pair_count
+            weight = len(pairs) / counts.pairs
             loss = loss + contrastive * weight
             metrics = {name: value * weight for name, value in found.items()}
         labels = [float(t.correct) for t in labelled]
@@ -168,9 +183,12 @@ class RewardModelUpdater:
             with_label_B = logits
         if labels:
             bce, found = bce_loss(with_label_B, torch.tensor(labels, device=logits.device))
-            weight = len(labels) / (labelled_count + (2 * pair_count if self.settings.label_pairs else 0))
+            weight = len(labels) / (counts.labelled + (2 * counts.pairs if self.settings.label_pairs else 0))
             loss = loss + bce * weight
             metrics["label_loss"] = found["loss"] * weight
+        if self.settings.prefix_weight:
+            added, found = prefix_losses(pairs, labelled, of_steps, counts)
+            loss, metrics = loss + self.settings.prefix_weight * added, {**metrics, **found}
         return loss, metrics
 
     def snapshot(self) -> dict[str, torch.Tensor]:

@@ -11,6 +11,7 @@ from safetensors import SafetensorError
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from trl.models import unwrap_model_for_generation
 
+from cooper_rl.engines.credit import token_advantages
 from cooper_rl.engines.parts import placed
 from cooper_rl.engines.trl.callback import CooperCallback
 from cooper_rl.engines.trl.config import CooperConfig
@@ -134,6 +135,18 @@ class CooperTrainer(LeanGRPOTrainer):
         if isinstance(self.reward_model, RewardModelUpdater):
             self.reward_model.create_scheduler(num_training_steps // self.args.steps_of_a_batch)
         return super().create_scheduler(num_training_steps, optimizer)
+
+    def _generate_and_score_completions(self, inputs: Any) -> dict[str, Any]:
+        """TRL's generation batch; its advantages become those of tokens, (B, T), where steps have a credit."""
+        output: dict[str, Any] = super()._generate_and_score_completions(inputs)
+        if self.args.credit == "outcome" or self.reward.batch is None:
+            return output
+        steps = self.cooper.credit.of(self.reward.batch, output["advantages"].tolist())
+        length = output["completion_ids"].shape[1]
+        output["advantages"] = token_advantages(
+            self.processing_class, self.reward.completion_ids, steps, output["advantages"], length
+        )
+        return output
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         """Writes the method's part first, then the policy, then the mark that the folder is complete."""

@@ -11,6 +11,7 @@ from cooper_rl.settings.train import TrainSettings
 # Settings for which this engine supports these values only.
 ONLY: Mapping[str, tuple[Any, ...]] = {
     "lora_rank": (0,),
+    "credit": ("outcome",),
     "num_iterations": (1,),
     "generation_batch_size": (None,),
     "use_bias_correction_kl": (False,),

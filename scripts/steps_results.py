@@ -1,0 +1,131 @@
+"""What the credit of steps did (recipes/experiments/steps.yaml).
+
+python scripts/steps_results.py runs/experiments/steps --out docs/data/steps.json
+
+Writes a record a run, and prints a row a variant, means over its seeds:
+
+- true accuracy: at the end of the run, on its held-out problems; steps to 0.65: the first measurement that reaches it.
+- F1 (slips): how well the final reward model's values find the first error of held-out solutions, at the threshold 0.5;
+  `start` is that of the starting reward model.
+- F1 (rollouts): the same for the run's completions of two steps and more, in its last ten steps, by the values that
+  they were credited with. Only where the credit is by these values.
+- tokens, repeated, blank: of the completions in the last ten steps the mean length, the share that says a step twice,
+  and the share without any step.
+- seconds: median time of a step.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+import numpy as np
+from misjudged_results import mean_of, problems_of
+
+from cooper_rl.domains.nano.slips import STEP, Slips
+from cooper_rl.evaluation.process import evaluate_process, first_below, scores_of
+from cooper_rl.jsonl import whole_records, write_atomically
+from cooper_rl.method.checkpoints import last_checkpoint
+from cooper_rl.method.loop import REWARD_MODEL
+from cooper_rl.records import THRESHOLD
+from cooper_rl.report.runs import Run, find_runs, read_run
+from cooper_rl.settings.files import resolve_model
+from cooper_rl.steps import step_ends
+from cooper_rl.verifyrm import VerifyRM
+from cooper_rl.verifyrm.triples import read_triples
+
+REACHED, LAST = 0.65, 10
+COLUMNS = {
+    "true_accuracy": "true accuracy",
+    "steps_to_65": "steps to 0.65",
+    "slips_f1": "F1 (slips)",
+    "slips_f1_start": "start",
+    "rollouts_f1": "F1 (rollouts)",
+    "tokens": "tokens",
+    "repeated": "repeated",
+    "blank": "blank",
+    "seconds": "seconds",
+}
+Data = dict[str, Any]
+
+
+@cache
+def f1_of(model: str, triples: str) -> float:
+    """F1 of a reward model's values on solutions whose first error is known."""
+    values = VerifyRM.from_pretrained(model).step_values
+    found = evaluate_process(read_triples(triples), values, samples=1)
+    return float(found["at_half"]["all"]["f1"])
+
+
+def of_rollouts(run: Run) -> Data:
+    """The figures of the last steps' completions."""
+    world, problems = Slips(), problems_of(run)
+    rows = [row for path in run.steps_of("rollouts")[-LAST:] for row in whole_records(path)]
+    steps = [_texts(row["completion"]) for row in rows]
+    valued = [row for row in rows if len(row.get("step_values", ())) > 1]
+    found: Data = {
+        "repeated": fmean(len(set(own)) < len(own) for own in steps),
+        "blank": fmean(not own for own in steps),
+        "rollouts_f1": math.nan,
+    }
+    if valued:
+        predicted = [first_below(np.array(row["step_values"]), THRESHOLD) for row in valued]
+        errors = [world.first_error(problems[row["problem_id"]], row["completion"]) for row in valued]
+        found["rollouts_f1"] = scores_of(np.array(predicted), np.array(errors))["f1"]
+    return found
+
+
+def _texts(completion: str) -> list[str]:
+    ends = step_ends(completion, STEP)
+    return [completion[a:b].strip() for a, b in zip([0, *ends], ends, strict=False)]
+
+
+def record_of(run: Run) -> Data:
+    """The record of a run."""
+    measured, triples = run.series("eval/true_accuracy"), run.config["heldout_triples"]
+    checkpoint = last_checkpoint(run.path)
+    assert checkpoint
+    start = resolve_model(run.config["reward_model_name_or_path"], "reward_model")
+    record = {
+        "variant": run.arm,
+        "seed": run.seed,
+        "commit": str(run.environment.get("commit", "?"))[:7],
+        "true_accuracy_start": measured[0][1],
+        "true_accuracy": measured[-1][1],
+        "steps_to_65": next((step for step, value in measured if value >= REACHED), math.nan),
+        "slips_f1": f1_of(str(checkpoint / REWARD_MODEL), triples),
+        "slips_f1_start": f1_of(start, triples),
+        "tokens": fmean(value for _, value in run.series("completions/mean_length")[-LAST:]),
+        "seconds": median(value for _, value in run.series("step_time")),
+        **of_rollouts(run),
+    }
+    return {name: value for name, value in record.items() if value == value}  # without NaN
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folders", type=Path, nargs="+", help="run folders, or folders that hold them")
+    parser.add_argument("--out", type=Path, help="a .json file for the records")
+    arguments = parser.parse_args()
+    runs = [read_run(path) for path in find_runs(arguments.folders) if (path / "finished.json").is_file()]
+    if not runs:
+        raise SystemExit(f"{arguments.folders[0]}: no finished run")
+    records = sorted((record_of(run) for run in runs), key=lambda r: (r["variant"], r["seed"]))
+    if arguments.out:
+        write_atomically(arguments.out, "[\n" + ",\n".join(json.dumps(record) for record in records) + "\n]\n")
+    lines = [["variant", "seeds", *COLUMNS.values()], ["---"] * (2 + len(COLUMNS))]
+    for variant, group in groupby(records, key=lambda record: str(record["variant"])):
+        own = list(group)
+        lines.append([variant, str(len(own)), *(mean_of(own, key) for key in COLUMNS)])
+    sys.stdout.write("\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,239 @@
+"""Credit: what each step gets of a completion's advantage, by hand; what its tokens get; the policy's own values."""
+
+import math
+import random
+from statistics import fmean
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from cooper_rl.engines.credit import CUE, reference_values, token_advantages
+from cooper_rl.errors import BadInputError
+from cooper_rl.method.build import make_cooper
+from cooper_rl.method.credit import step_advantages
+from cooper_rl.method.parting import parted
+from cooper_rl.records import ContrastivePair, LabelledCompletion, Reason, Rollout, Sample, Verdict
+from cooper_rl.settings.files import resolve_model
+from cooper_rl.settings.method import MethodSettings
+from cooper_rl.steps import step_ends
+from cooper_rl.verifiers import RuleVerifier
+from cooper_rl.verifyrm.prefixes import Counts, prefix_losses, steps_of
+
+RIGHT, WRONG, SHORT = "1 + 1 = 2. 2 + 1 = 3. It is 3.", "1 + 1 = 2. 2 + 1 = 4. It is 4.", "It is 5."
+
+
+def rollout(text, *values, group=0):
+    ends = tuple(step_ends(text, "sentence"))
+    score = values[-1] if values else 0.5
+    own = (
+        (Verdict.CORRECT, Reason.MATCH, score, group)
+        if text == RIGHT
+        else (Verdict.INCORRECT, Reason.MISMATCH, score, group)
+    )
+    return Rollout("1 + 1 + 1 =", "3", text, score, *own, step_ends=ends, step_values=values)
+
+
+GROUP = [rollout(RIGHT, 0.6, 0.8, 0.9), rollout(WRONG, 0.7, 0.4, 0.1), rollout(SHORT, 0.2)]
+ADVANTAGES = [1.0, -0.5, -0.5]
+
+
+def shared(credit, group=GROUP, advantages=ADVANTAGES, weight=0.5):
+    return step_advantages(credit, group, advantages, weight, random.Random(0))
+
+
+@pytest.mark.parametrize(
+    ("credit", "expected"),
+    [
+        ("outcome", [[1, 1, 1], [-0.5, -0.5, -0.5], [-0.5]]),
+        ("first_error", [[1, 1, 1], [0, -0.5, -0.5], [-0.5]]),
+        # right: values around their mean 23/30; wrong: around (0.7 + 0.4 + 0.1 + 0.2) / 4 = 0.35
+        ("centred", [[1 - 1 / 12, 1 + 1 / 60, 1 + 1 / 15], [-0.325, -0.475, -0.625], [-0.575]]),
+        # before the first step: (0.9 + 0.1 + 0.2) / 3 = 0.4
+        ("difference", [[1.1, 1.1, 1.05], [-0.35, -0.65, -0.65], [-0.6]]),
+        ("reference_gain", [[1.1, 1.1, 1.05], [-0.35, -0.65, -0.65], [-0.6]]),
+        # the first step is shared by a right and a wrong completion
+        ("shared_prefix", [[0.25, 1, 1], [0.25, -0.5, -0.5], [-0.5]]),
+    ],
+)
+def test_the_advantages_of_steps(credit, expected):
+    for found, wanted in zip(shared(credit), expected, strict=True):
+        assert found == pytest.approx(wanted)
+
+
+def test_a_random_credit_has_the_parts_of_the_centred_one():
+    parts = [
+        sorted(a - own for a_S, own in zip(shared(credit), ADVANTAGES, strict=True) for a in a_S)
+        for credit in ("centred", "random")
+    ]
+    assert parts[0] == pytest.approx(parts[1]) and shared("random") != shared("centred")
+    assert shared("random") == shared("random"), "it is drawn with a seed"
+
+
+@pytest.mark.parametrize("credit", ["first_error", "centred", "difference", "shared_prefix", "random"])
+def test_without_a_difference_in_outcome_no_step_has_an_advantage(credit):
+    assert shared(credit, advantages=[0.0, 0.0, 0.0]) == [[0.0] * 3, [0.0] * 3, [0.0]]
+
+
+def test_a_wrong_completion_without_a_low_value_is_punished_as_a_whole():
+    assert shared("first_error", [rollout(WRONG, 0.9, 0.8, 0.7)], [-1.0]) == [[-1.0] * 3]
+
+
+def test_a_blank_completion_has_no_step():
+    assert shared("centred", [rollout(""), rollout(WRONG, 0.5, 0.5, 0.5)], [-1.0, 1.0]) == [[], [1.0] * 3]
+
+
+class Valuing:
+    """A reward model whose value after a step is one over the number of characters up to there."""
+
+    version = 0
+
+    def __init__(self):
+        self.calls = []
+
+    def score(self, triples):
+        self.calls.append("score")
+        return [1 / max(1, len(t.completion)) for t in triples]
+
+    def step_values(self, triples, ends):
+        self.calls.append("step_values")
+        return [[1 / max(1, end) for end in ends_S] for ends_S in ends]
+
+
+def method(folder, model, **settings):
+    verifier = RuleVerifier(workers=1)
+    given = {"num_generations": 3, "arm": "static", **settings}
+    return make_cooper(MethodSettings(output_dir=str(folder), **given), verifier, model)
+
+
+def test_score_and_values_come_from_one_call(tmp_path):
+    model = Valuing()
+    cooper = method(tmp_path, model, credit="difference")
+    with cooper.verifier:
+        batch = cooper.score([Sample("?", "3", text) for text in (RIGHT, SHORT, "")], 1)
+    assert model.calls == ["step_values"]
+    assert [r.step_ends for r in batch.rollouts] == [(10, 21, len(RIGHT)), (len(SHORT),), ()]
+    assert batch.rollouts[0].step_values == (1 / 10, 1 / 21, 1 / len(RIGHT))
+    assert batch.rewards == (1 / len(RIGHT), 1 / len(SHORT), 1.0)
+    steps = cooper.credit.of(batch, [1.0, -1.0, 0.0])
+    assert [[end for end, _ in own] for own in steps] == [[10, 21, len(RIGHT)], [len(SHORT)], []]
+
+
+def test_with_outcome_credit_no_step_is_valued(tmp_path):
+    model = Valuing()
+    cooper = method(tmp_path, model)
+    with cooper.verifier:
+        batch = cooper.score([Sample("?", "3", RIGHT)] * 3, 1)
+    assert model.calls == ["score"] and batch.rollouts[0].step_values == ()
+
+
+def test_reference_gain_takes_the_values_that_the_engine_gives(tmp_path):
+    cooper = method(tmp_path, None, arm="rule", credit="reference_gain")
+    with cooper.verifier:
+        batch = cooper.score([Sample("?", "3", SHORT)] * 3, 1, lambda ends: [[0.25] for _ in ends])
+    assert {r.step_values for r in batch.rollouts} == {(0.25,)} and math.isnan(batch.rollouts[0].score)
+
+
+def test_a_reward_model_that_values_no_steps_is_refused(tmp_path):
+    class Whole:
+        version = 0
+
+        def score(self, triples):
+            return [0.5 for _ in triples]
+
+    with pytest.raises(BadInputError, match="credit = centred: it needs a reward model that values steps"):
+        method(tmp_path, Whole(), credit="centred").verifier.close()
+
+
+def test_the_rule_arm_needs_a_reward_model_where_steps_are_valued():
+    assert MethodSettings(arm="rule", credit="first_error").needs_reward_model
+    assert not MethodSettings(arm="rule", credit="shared_prefix").needs_reward_model
+
+
+def test_a_sharded_reward_model_values_no_steps():
+    for settings in ({"credit": "centred"}, {"prefix_weight": 1.0}):
+        with pytest.raises(BadInputError, match="reward_model_sharded"):
+            MethodSettings(reward_model_sharded=True, **settings)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return AutoTokenizer.from_pretrained(resolve_model("nano", "policy"))
+
+
+@pytest.fixture(scope="module")
+def policy():
+    return AutoModelForCausalLM.from_pretrained(resolve_model("nano", "policy"), dtype=torch.float32)
+
+
+def test_tokens_have_the_advantage_of_the_step_that_they_end_in(tokenizer):
+    texts = [RIGHT, "", SHORT]
+    ids = [[*tokenizer(text)["input_ids"], tokenizer.eos_token_id] for text in texts]
+    steps = [[(10, 0.1), (21, 0.2), (len(RIGHT), 0.3)], [], [(len(SHORT), 0.4)]]
+    own_B = torch.tensor([1.0, 2.0, 3.0])
+    found = token_advantages(tokenizer, ids, steps, own_B, 40)
+    assert found.shape == (3, 40)
+    for token, advantage in zip(range(len(ids[0])), found[0].tolist(), strict=False):
+        ended = len(tokenizer.decode(ids[0][: token + 1], skip_special_tokens=True))
+        assert advantage == pytest.approx(0.1 if ended <= 10 else 0.2 if ended <= 21 else 0.3)
+    assert {round(a, 6) for a in found[0].tolist()} == {0.1, 0.2, 0.3} and found[0, -1] == pytest.approx(0.3)
+    assert (found[1] == 2.0).all() and torch.allclose(found[2], torch.tensor(0.4))
+
+
+def test_reference_values_are_those_of_one_sequence_at_a_time(policy, tokenizer):
+    prompts = tokenizer(["1 + 1 + 1 =", "State the sum: 2 + 2 ="])["input_ids"]
+    completions, references = [RIGHT, SHORT], ["3", "4"]
+    ends = [step_ends(text, "sentence") for text in completions]
+    found = reference_values(policy, tokenizer, prompts, completions, references, ends)
+    assert [len(own) for own in found] == [3, 1]
+    for prompt, text, reference, ends_S, values_S in zip(prompts, completions, references, ends, found, strict=True):
+        for end, value in zip(ends_S, values_S, strict=True):
+            begun, cue = tokenizer(text[:end])["input_ids"], tokenizer(CUE)["input_ids"]
+            answer = tokenizer(f" {reference}")["input_ids"]
+            ids = torch.tensor([[*prompt, *begun, *cue, *answer]])
+            with torch.no_grad():
+                logprobs = torch.log_softmax(policy(ids).logits[0], -1)
+            start = ids.shape[1] - len(answer)
+            own = [logprobs[place - 1, ids[0, place]].item() for place in range(start, ids.shape[1])]
+            assert value == pytest.approx(math.exp(fmean(own)), rel=1e-4)
+
+
+def pair(positive, negative, source="mined"):
+    return ContrastivePair("1 + 1 + 1 =", "3", positive, negative, source)
+
+
+def test_a_pair_parts_where_the_model_is_the_most_wrong():
+    longer = "1 + 1 = 2. 2 + 1 = 4. 4 is it. So 4."
+    values = [rollout(longer, 0.9, 0.3, 0.6, 0.1)]
+    assert parted(pair(RIGHT, longer), values, "sentence").at == 2
+    assert parted(pair(RIGHT, longer), [], "sentence").at == 1, "without values: the first step that differs"
+    assert parted(pair(RIGHT, "1 + 1 = 2. 2 + 1 = 3. It is 5."), [], "sentence").at is None
+    assert parted(pair(RIGHT, SHORT), [], "sentence").at is None
+
+
+def test_the_losses_of_prefixes_by_hand():
+    pairs = [parted(pair(RIGHT, WRONG), [], "sentence"), parted(pair(RIGHT, SHORT), [], "sentence")]
+    assert [p.at for p in pairs] == [1, None]
+    triples = [
+        LabelledCompletion("?", "3", RIGHT, True),
+        LabelledCompletion("?", "3", WRONG, False, first_error=1),
+        LabelledCompletion("?", "3", SHORT, False),
+    ]
+    positives = [torch.tensor([0.5, 2.0, 3.0]), torch.tensor([0.5, 2.0, 3.0])]
+    negatives = [torch.tensor([0.5, 1.0, -3.0]), torch.tensor([-2.0])]
+    labelled = [torch.tensor([1.0, 0.0, 3.0]), torch.tensor([1.0, -1.0, -3.0]), torch.tensor([-2.0])]
+    loss, metrics = prefix_losses(pairs, triples, [*positives, *negatives, *labelled], Counts(2, 3, 1, 2))
+
+    def cost(z):
+        return math.log(1 + math.exp(-z))
+
+    contrastive = cost(2.0 - 1.0)
+    prefixes = fmean([fmean([cost(1.0), cost(0.0)]), fmean([cost(1.0), cost(1.0)])])
+    assert loss.item() == pytest.approx(contrastive + prefixes, rel=1e-6)
+    assert metrics["step_margin"] == pytest.approx(1.0) and metrics["step_pair_accuracy"] == 1.0
+    assert metrics["prefix_loss"] == pytest.approx(prefixes, rel=1e-6)
+
+
+def test_the_steps_of_a_record_are_its_own_or_the_texts():
+    assert steps_of(LabelledCompletion("?", "3", RIGHT, True, ends=(4, len(RIGHT))), "sentence") == (4, len(RIGHT))
+    assert steps_of(LabelledCompletion("?", "3", "", False), "sentence") == [0]
