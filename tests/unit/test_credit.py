@@ -2,6 +2,7 @@
 
 import math
 import random
+from dataclasses import replace
 from statistics import fmean
 
 import pytest
@@ -11,9 +12,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from cooper_rl.engines.credit import CUE, reference_values, token_advantages
 from cooper_rl.errors import BadInputError
 from cooper_rl.method.build import make_cooper
-from cooper_rl.method.credit import step_advantages
+from cooper_rl.method.credit import Credit, step_advantages
 from cooper_rl.method.parting import parted
-from cooper_rl.records import ContrastivePair, LabelledCompletion, Reason, Rollout, Sample, Verdict
+from cooper_rl.method.world import Alone
+from cooper_rl.records import Batch, ContrastivePair, LabelledCompletion, Reason, Rollout, Sample, Verdict
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.method import MethodSettings
 from cooper_rl.steps import step_ends
@@ -237,3 +239,19 @@ def test_the_losses_of_prefixes_by_hand():
 def test_the_steps_of_a_record_are_its_own_or_the_texts():
     assert steps_of(LabelledCompletion("?", "3", RIGHT, True, ends=(4, len(RIGHT))), "sentence") == (4, len(RIGHT))
     assert steps_of(LabelledCompletion("?", "3", "", False), "sentence") == [0]
+
+
+def test_each_rank_gets_the_steps_of_its_own_samples():
+    class Two(Alone):
+        """Rank 1 of two, each with half of a group."""
+
+        size, rank = 2, 1
+
+        def gather(self, own):
+            return [[1.0, -0.5], *own]
+
+    credit = Credit(MethodSettings(credit="shared_prefix"), None, Two())
+    batch = Batch(1, (*GROUP, replace(GROUP[0], completion=RIGHT)))
+    steps = credit.of(batch, [-0.5, 0.0])
+    assert [[end for end, _ in own] for own in steps] == [[len(SHORT)], [10, 21, len(RIGHT)]]
+    assert [[a for _, a in own] for own in steps] == [[-0.5], [pytest.approx(1 / 6), 0.5, 0.5]]

@@ -26,6 +26,7 @@ from cooper_rl.records import (
     Verdict,
     Verification,
 )
+from cooper_rl.steps import step_ends
 
 
 def example_batch(step: int = 1) -> Batch:
@@ -160,6 +161,13 @@ def check_reward_model(model: RewardModel, resumed: RewardModel, folder: Path) -
         after = _scores(model, rollouts)
         assert list(model.start_scores(rollouts)) == before, "start_scores differ from the scores before any update"
         assert _scores(model, rollouts) == after, "start_scores changed the present scores"
+    if hasattr(model, "step_values"):
+        ends = [step_ends(r.completion, "sentence") or [len(r.completion)] for r in rollouts]
+        values, scores = model.step_values(rollouts, ends), _scores(model, rollouts)
+        assert [len(own) for own in values] == [len(own) for own in ends], "a step has one value"
+        assert all(0 <= value <= 1 for own in values for value in own), "a value is from 0 to 1"
+        last = zip(values, scores, strict=True)
+        assert all(abs(own[-1] - score) < 1e-4 for own, score in last), "the last step's value is not the score"
     model.restore(kept)
     assert _scores(model, rollouts) == before, "after restore, scores differ from those at the snapshot"
     model.update(pairs, labelled)
