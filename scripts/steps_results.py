@@ -4,7 +4,8 @@ python scripts/steps_results.py runs/experiments/steps --out docs/data/steps.jso
 
 Writes a record a run, and prints a row a variant, means over its seeds:
 
-- true accuracy: at the end of the run, on its held-out problems; steps to 0.65: the first measurement that reaches it.
+- true accuracy: at the end of the run, on its held-out problems; `over the run`: the mean of its measurements; `steps
+  to 0.4`: the first measurement that reaches it.
 - F1 (slips): how well the final reward model's values find the first error of held-out solutions, at the threshold 0.5;
   `start` is that of the starting reward model.
 - F1 (rollouts): the same for the run's completions of two steps and more, in its last ten steps, by the values that
@@ -41,10 +42,11 @@ from cooper_rl.steps import step_ends
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.triples import read_triples
 
-REACHED, LAST = 0.65, 10
+REACHED, LAST = 0.4, 10
 COLUMNS = {
     "true_accuracy": "true accuracy",
-    "steps_to_65": "steps to 0.65",
+    "true_accuracy_mean": "over the run",
+    "steps_to_40": "steps to 0.4",
     "slips_f1": "F1 (slips)",
     "slips_f1_start": "start",
     "rollouts_f1": "F1 (rollouts)",
@@ -99,7 +101,8 @@ def record_of(run: Run) -> Data:
         "commit": str(run.environment.get("commit", "?"))[:7],
         "true_accuracy_start": measured[0][1],
         "true_accuracy": measured[-1][1],
-        "steps_to_65": next((step for step, value in measured if value >= REACHED), math.nan),
+        "true_accuracy_mean": fmean(value for _, value in measured),
+        "steps_to_40": next((step for step, value in measured if value >= REACHED), math.nan),
         "slips_f1": f1_of(str(checkpoint / REWARD_MODEL), triples),
         "slips_f1_start": f1_of(start, triples),
         "tokens": fmean(value for _, value in run.series("completions/mean_length")[-LAST:]),

@@ -10,6 +10,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from cooper_rl.engines.credit import CUE, reference_values, token_advantages
+from cooper_rl.engines.trl.trainer import check_credit
 from cooper_rl.errors import BadInputError
 from cooper_rl.method.build import make_cooper
 from cooper_rl.method.credit import Credit, step_advantages
@@ -156,6 +157,12 @@ def test_a_sharded_reward_model_values_no_steps():
     for settings in ({"credit": "centred"}, {"prefix_weight": 1.0}):
         with pytest.raises(BadInputError, match="reward_model_sharded"):
             MethodSettings(reward_model_sharded=True, **settings)
+
+
+def test_a_sharded_policy_values_no_steps():
+    check_credit("difference", sharded=True)
+    with pytest.raises(BadInputError, match="credit = reference_gain: a sharded policy"):
+        check_credit("reference_gain", sharded=True)
 
 
 @pytest.fixture(scope="module")

@@ -99,6 +99,7 @@ def test_without_held_out_problems_verl_does_not_validate():
     [
         (["--lora_rank", "4"], "lora_rank = 4: the verl engine supports 0 only"),
         (["--num_iterations", "2"], "num_iterations = 2: the verl engine supports 1 only"),
+        (["--credit", "centred"], "credit = 'centred': the verl engine supports 'outcome' only"),
         (["--loss_type", "bnpo"], "loss_type = 'bnpo': the verl engine supports 'grpo', 'dapo' only"),
         (["--use_vllm", "false"], "use_vllm = False: the verl engine supports True only"),
         (["--delta", "3.0"], "delta: the verl engine does not translate it"),
@@ -132,7 +133,7 @@ def test_every_setting_of_trl_is_read_or_refused():
     assert not set(limits.READ) & set(limits.ONLY)
     from cooper_rl.settings.trl_fields import FIELDS
 
-    assert {*limits.READ, *limits.ONLY} - {"lora_rank"} <= set(FIELDS)
+    assert {*limits.READ, *limits.ONLY} - {"lora_rank", "credit"} <= set(FIELDS)
 
 
 def test_devices_are_those_of_all_nodes():

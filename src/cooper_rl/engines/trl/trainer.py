@@ -83,6 +83,7 @@ class CooperTrainer(LeanGRPOTrainer):
         if args.model_init_kwargs is None and not (args.bf16 or args.fp16):
             args.model_init_kwargs = {"dtype": "float32"}
         super().__init__(model=model, reward_funcs=[self.reward], args=args, train_dataset=train_dataset, **kwargs)
+        check_credit(args.credit, sharded=self.is_fsdp_enabled or self.is_deepspeed_enabled)
         self.reward.trainer = self
         self.add_callback(CooperCallback(self))
         self.signalled = False  # whether this rank has received SIGTERM
@@ -179,6 +180,14 @@ def check_dataset(dataset: Dataset | None) -> None:
     missing = {"prompt", "reference_answer"} - set(dataset.column_names)
     if missing:
         raise BadInputError(f"the training data set lacks {sorted(missing)}; it has {sorted(dataset.column_names)}")
+
+
+def check_credit(credit: str, *, sharded: bool) -> None:
+    """Refuses a credit that needs the whole policy on each rank, where it is sharded."""
+    if credit == "reference_gain" and sharded:
+        raise BadInputError(
+            "credit = reference_gain: a sharded policy values no steps; run it without FSDP and DeepSpeed"
+        )
 
 
 def training_rows(problems: Sequence[Any], system_prompt: str | None = None) -> Dataset:
