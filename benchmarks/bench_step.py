@@ -4,6 +4,7 @@
 
 Both run in this process, turn by turn; what is compared is the time from one step's begin to the next one's. Cooper's
 step has more in it: the rule verifier, rollouts on disk, stage 2 with mined and perturbed negatives. Target: 1.25.
+`--credit KIND` also runs Cooper with that credit of steps, against Cooper without. Target: 1.05.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import argparse
 import statistics
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 from transformers import AutoModelForSequenceClassification, PrinterCallback, Trainer, TrainerCallback
@@ -58,9 +61,9 @@ def settings(steps: int, folder: str) -> dict[str, Any]:
     return {**kept, "max_steps": steps, "save_strategy": "no", "report_to": "none", "disable_tqdm": True}
 
 
-def cooper(steps: int, folder: str, rows: Any) -> list[float]:
+def cooper(steps: int, folder: str, rows: Any, credit: str = "outcome") -> list[float]:
     """Step times of the cooper arm."""
-    config = CooperConfig(**settings(steps, folder))
+    config = CooperConfig(**settings(steps, folder), credit=credit)
     reward_model = VerifyRM.from_pretrained(resolve_model(WORLD, "reward_model"))
     rehearsal = read_triples(resolve_triples(WORLD, "train"))
     trainer = CooperTrainer(resolve_model(WORLD, "policy"), reward_model, config, rows, rehearsal=rehearsal)
@@ -90,18 +93,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--credit", help="a credit of steps, as in `cooper train`")
     arguments = parser.parse_args()
     rows = training_rows(load_problems(WORLD, size=1000))
-    ratios = []
+    arms: dict[str, Callable[..., list[float]]] = {"cooper": cooper, "trl": plain}
+    if arguments.credit:
+        arms[arguments.credit] = partial(cooper, credit=arguments.credit)
+    others = [name for name in arms if name != "cooper"]
+    ratios: dict[str, list[float]] = {name: [] for name in others}
     for turn in range(arguments.turns):
         medians = {}
-        for name, run in (("cooper", cooper), ("trl", plain)):
+        for name, run in arms.items():
             with tempfile.TemporaryDirectory() as folder:
                 medians[name] = statistics.median(run(arguments.steps, folder, rows))
-        ratios.append(medians["cooper"] / medians["trl"])
-        print(f"turn {turn}: cooper {medians['cooper']:.3f} s, trl {medians['trl']:.3f} s, ratio {ratios[-1]:.3f}")
-    spread = f"{min(ratios):.3f} to {max(ratios):.3f}"
-    print(f"ratio: median {statistics.median(ratios):.3f}, {spread} over {len(ratios)} turns")
+        ratios["trl"].append(medians["cooper"] / medians["trl"])
+        for name in others[1:]:
+            ratios[name].append(medians[name] / medians["cooper"])
+        print(f"turn {turn}:", ", ".join(f"{name} {seconds:.3f} s" for name, seconds in medians.items()))
+    for name, found in ratios.items():
+        of = "cooper to trl" if name == "trl" else f"{name} to cooper without"
+        spread = f"{min(found):.3f} to {max(found):.3f}"
+        print(f"ratio of {of}: median {statistics.median(found):.3f}, {spread} over {len(found)} turns")
 
 
 if __name__ == "__main__":

@@ -31,14 +31,14 @@ import numpy as np
 from misjudged_results import mean_of, problems_of
 
 from cooper_rl.domains.nano.slips import STEP, Slips
-from cooper_rl.evaluation.process import evaluate_process, first_below, scores_of
+from cooper_rl.evaluation.process import evaluate_process, scores_of
 from cooper_rl.jsonl import whole_records, write_atomically
 from cooper_rl.method.checkpoints import last_checkpoint
 from cooper_rl.method.loop import REWARD_MODEL
 from cooper_rl.records import THRESHOLD
 from cooper_rl.report.runs import Run, find_runs, read_run
 from cooper_rl.settings.files import resolve_model
-from cooper_rl.steps import step_ends
+from cooper_rl.steps import first_below, step_ends
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.triples import read_triples
 
@@ -78,7 +78,7 @@ def of_rollouts(run: Run) -> Data:
         "rollouts_f1": math.nan,
     }
     if valued:
-        predicted = [first_below(np.array(row["step_values"]), THRESHOLD) for row in valued]
+        predicted = [first_below(row["step_values"], THRESHOLD) for row in valued]
         errors = [world.first_error(problems[row["problem_id"]], row["completion"]) for row in valued]
         found["rollouts_f1"] = scores_of(np.array(predicted), np.array(errors))["f1"]
     return found
@@ -99,6 +99,7 @@ def record_of(run: Run) -> Data:
         "variant": run.arm,
         "seed": run.seed,
         "commit": str(run.environment.get("commit", "?"))[:7],
+        "series": {"eval/true_accuracy": measured},
         "true_accuracy_start": measured[0][1],
         "true_accuracy": measured[-1][1],
         "true_accuracy_mean": fmean(value for _, value in measured),

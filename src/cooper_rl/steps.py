@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 _LINE = re.compile(r"[^\n]*\S[^\n]*")
 # A sentence ends at a mark with space behind it, or with its line. A decimal point and "1." before a step are no ends.
@@ -25,3 +26,8 @@ def step_ends(text: str, kind: str) -> list[int]:
         raise ValueError(f"steps are lines or sentences: give line or sentence, not {kind!r}")
     ends = [found.end() for found in KINDS[kind].finditer(text)]
     return [*ends[:-1], len(text)] if ends else []
+
+
+def first_below(values_S: Iterable[float], threshold: float) -> int:
+    """The index of the first value below the threshold, or -1."""
+    return next((step for step, value in enumerate(values_S) if value < threshold), -1)

@@ -29,7 +29,7 @@ ALLOWED = {
     "method": BASE | {"steps", "verifiers", "generation", "synthesis"},
     "verifyrm": BASE | {"confusion", "devices", "packing", "steps", "synthesis"},
     "evaluation": BASE
-    | {"method"}
+    | {"method", "steps"}
     | {"confusion", "domains", "verifiers", "generation", "synthesis", "labelling", "verifyrm"},
     "engines": BASE | {"devices", "domains", "verifiers", "generation", "method", "verifyrm", "evaluation"},
     "doctor": BASE | {"domains", "generation", "engines"},

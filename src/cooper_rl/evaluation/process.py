@@ -16,6 +16,7 @@ from cooper_rl.domains.files import local_copy
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.metrics import Floats, bootstrap
 from cooper_rl.records import THRESHOLD, LabelledCompletion
+from cooper_rl.steps import first_below
 from cooper_rl.tables import from_hub, read_records
 from cooper_rl.verifyrm.triples import labelled_of
 
@@ -87,12 +88,6 @@ def last_step_share(values_N: Sequence[Floats]) -> float:
     """
     moved = [np.abs(np.diff(values_S)) for values_S in values_N if len(values_S) > 2]
     return float(sum(each[-1] for each in moved) / max(1e-9, sum(each.sum() for each in moved)))
-
-
-def first_below(values_S: Floats, threshold: float) -> int:
-    """The index of the first value below the threshold, or -1."""
-    below = np.flatnonzero(values_S < threshold)
-    return int(below[0]) if len(below) else -1
 
 
 def scores_of(predicted_N: Any, first_error_N: Any) -> dict[str, float]:

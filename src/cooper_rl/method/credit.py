@@ -26,7 +26,7 @@ from cooper_rl.method.reward_model import RewardModel, ValuesSteps
 from cooper_rl.method.world import World
 from cooper_rl.records import THRESHOLD, Batch, Rollout, Sample
 from cooper_rl.settings.credit import VALUED_BY_MODEL
-from cooper_rl.steps import step_ends
+from cooper_rl.steps import first_below, step_ends
 
 if TYPE_CHECKING:
     from cooper_rl.settings.method import MethodSettings
@@ -101,7 +101,10 @@ def step_advantages(
     if credit == "shared_prefix":
         return shared_prefix(group, advantages)
     if credit == "first_error":
-        firsts = [first_below(r.step_values) if a < 0 else 0 for r, a in zip(group, advantages, strict=True)]
+        rows = zip(group, advantages, strict=True)
+        firsts = [
+            first_below(r.step_values, THRESHOLD) if a < 0 else 0 for r, a in rows
+        ]  # -1, with none: all are punished
         return [
             [0.0 if step < first else a for step, a in enumerate(a_S)]
             for a_S, first in zip(outcome, firsts, strict=True)
@@ -115,11 +118,6 @@ def step_advantages(
     return [
         [a + weight * part for a, part in zip(a_S, own_S, strict=True)] for a_S, own_S in zip(outcome, own, strict=True)
     ]
-
-
-def first_below(values_S: Sequence[float]) -> int:
-    """The index of the first step whose value is below 0.5; 0 where none is, so that no step is spared."""
-    return next((step for step, value in enumerate(values_S) if value < THRESHOLD), 0)
 
 
 def centred(group: Sequence[Rollout], advantages: Sequence[float]) -> list[list[float]]:

@@ -19,15 +19,13 @@ class CreditSettings:
 
     credit: Credit = setting(
         "outcome",
-        "Each step gets its advantage by this rule: outcome (its completion's), first_error (0 before the first bad "
-        "step of a wrong completion), centred (and how far its value is above the group's mean), difference (and how "
-        "much it raises the value), shared_prefix (the mean of the completions that begin so), reference_gain (as "
-        "difference, by the policy's probability of the reference answer) or random (as centred, shuffled).",
+        "Each step of a completion gets its advantage by this rule: outcome (that of the completion), first_error, "
+        "centred, difference, shared_prefix, reference_gain or random; docs/algorithm.md has the equations.",
     )
     credit_weight: float = setting(
         0.5,
-        "In centred, difference, reference_gain and random, a step's own part is added to the advantage with this "
-        "weight.",
+        "A step's own part is added to the advantage with this weight, in centred, difference, reference_gain and "
+        "random.",
         least=0,
     )
     credit_steps: Literal["line", "sentence"] = setting(
