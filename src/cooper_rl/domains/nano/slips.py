@@ -1,6 +1,6 @@
 """A nano world in which the truth of every step is known: sums of three terms.
 
-`python -m cooper_rl.domains.nano.slips --size 60000 --out FILE` writes solutions with a slip at a known step, so that a
+`python -m cooper_rl.domains.nano.slips --size 90000 --out FILE` writes solutions with a slip at a known step, so that a
 reward model learns the values of steps.
 """
 
@@ -25,7 +25,7 @@ from cooper_rl.synthesis.wrong_numbers import near_miss
 _NUMBER = r"-?\d+(?:\.\d+)?"
 _EQUATION = re.compile(rf"({_NUMBER}) ([+-]) ({_NUMBER}) = ({_NUMBER})")
 STEP = "sentence"  # what a step of these solutions is
-RIGHT, PLAIN = 0.5, 0.5  # shares of solutions without a slip, and of triples as the nano VerifyRM was taught on
+RIGHT, BLANK, PLAIN = 0.5, 0.1, 0.4  # shares of solutions without a slip, without an answer, and as nano was taught on
 
 
 class Slips(Arithmetic):
@@ -80,10 +80,13 @@ def _value(left: str, sign: str, right: str) -> Decimal:
 
 
 def process_triple(world: Slips, problem: Problem, rng: random.Random) -> dict[str, Any]:
-    """A solution of all steps with the problem's own reference, right or with a slip at a step drawn at random."""
+    """A solution of all steps with the problem's own reference, right or with a slip at a step drawn at random.
+
+    A tenth has no answer. A reward model that never saw such completions is hacked by them.
+    """
     slip = rng.random() >= RIGHT
     told = world.slipped_at(problem, rng.randint(0, len(problem.metadata["steps"])), rng) if slip else problem
-    completion = world.write(told, rng, "steps")
+    completion = world.write(told, rng, "blank" if rng.random() < BLANK else "steps")
     error = world.first_error(problem, completion)
     return {
         "question": problem.question,
