@@ -86,8 +86,7 @@ class CooperTrainer(LeanGRPOTrainer):
         check_credit(args.credit, sharded=self.is_fsdp_enabled or self.is_deepspeed_enabled)
         self.reward.trainer = self
         self.add_callback(CooperCallback(self))
-        self.signalled = False  # whether this rank has received SIGTERM
-        self.alarm_stops = False
+        self.signalled = self.alarm_stops = False  # this rank has received SIGTERM; the alarm ends the run
         self.stopped_by = ""  # "signal" or "alarm" where one of them ended the run
         used = reward_model if args.needs_reward_model else None
         self.reward_model = None if used is None else placed(used, args, self.accelerator.device)
