@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from misjudged_results import mean_of, problems_of
 
-from cooper_rl.domains.nano.slips import STEP, Slips
+from cooper_rl.domains.nano.steps import STEP, Steps
 from cooper_rl.evaluation.process import evaluate_process, scores_of
 from cooper_rl.jsonl import whole_records, write_atomically
 from cooper_rl.method.checkpoints import last_checkpoint
@@ -68,7 +68,7 @@ def f1_of(model: str, triples: str) -> float:
 
 def of_rollouts(run: Run) -> Data:
     """The figures of the last steps' completions."""
-    world, problems = Slips(), problems_of(run)
+    world, problems = Steps(), problems_of(run)
     rows = [row for path in run.steps_of("rollouts")[-LAST:] for row in whole_records(path)]
     steps = [_texts(row["completion"]) for row in rows]
     valued = [row for row in rows if len(row.get("step_values", ())) > 1]

@@ -42,7 +42,9 @@ class Squares(Domain):
         return completion.endswith(f"boxed{{{problem.reference_answer}}}.")
 
 
-@pytest.mark.parametrize("name", ["nano", "nano-weekdays", "nano-kinship", "schoolbook", "reasoning_gym:chain_sum"])
+@pytest.mark.parametrize(
+    "name", ["nano", "nano-weekdays", "nano-kinship", "nano-steps", "schoolbook", "reasoning_gym:chain_sum"]
+)
 def test_generated_domains_keep_the_contract(name):
     check_domain(find_domain(name))
 
@@ -63,7 +65,7 @@ def test_a_file_keeps_the_contract(tmp_path):
 
 
 def test_every_domain_of_ours_is_tried_here():
-    assert PUBLISHED.keys() | {"nano", "nano-weekdays", "nano-kinship", "schoolbook"} == KNOWN.keys()
+    assert PUBLISHED.keys() | {"nano", "nano-weekdays", "nano-kinship", "nano-steps", "schoolbook"} == KNOWN.keys()
 
 
 def test_a_user_s_own_domain_keeps_it():

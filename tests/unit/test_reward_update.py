@@ -87,8 +87,8 @@ def test_in_several_passes_it_is_the_same_step(size, pairs, rehearsed):
     settings = {"reward_model_learning_rate": 1e-4, "label_pairs": True}
     whole, parts = updater(**settings), updater(**settings, reward_model_pairs_per_pass=size)
     seen, error = [], 4 * logit_error(whole.reward_model.model)
-    parts.reward_model.logits = lambda *columns: (
-        seen.append(len(columns[0])) or VerifyRM.logits(parts.reward_model, *columns)
+    parts.reward_model.logits_of = lambda records: (
+        seen.append(len(records)) or VerifyRM.logits_of(parts.reward_model, records)
     )
     for _ in range(2):
         expected = whole.update(PAIRS[:pairs], triples[:rehearsed])

@@ -15,7 +15,7 @@ GROUP = "cooper_rl.domains"
 KNOWN = {  # import paths, so that a domain is imported only when it is named
     "nano": "cooper_rl.domains.nano.arithmetic:Arithmetic",
     "nano-kinship": "cooper_rl.domains.nano.kinship:Kinship",
-    "nano-steps": "cooper_rl.domains.nano.slips:Slips",
+    "nano-steps": "cooper_rl.domains.nano.steps:Steps",
     "nano-weekdays": "cooper_rl.domains.nano.weekdays:Weekdays",
     "schoolbook": "cooper_rl.domains.schoolbook:Schoolbook",
     "gsm8k": "cooper_rl.domains.public:Gsm8k",

@@ -108,8 +108,8 @@ class UpdateSettings:
     )
     prefix_weight: float = setting(
         0.0,
-        "The reward model also learns the values of steps, with this weight beside the loss of whole completions: from "
-        "the pairs, after the step where they part, and from rehearsed and replayed triples, after each step.",
+        "The loss of prefixes is added to the reward model's with this weight: those of the pairs, up to where these "
+        "part, and those of rehearsed and replayed triples.",
         least=0,
     )
     label_pairs: bool = setting(

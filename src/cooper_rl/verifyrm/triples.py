@@ -71,7 +71,7 @@ def checked_ends(ends: Any, completion: str, place: str) -> tuple[int, ...]:
     """The offsets just after a completion's steps.
 
     Raises:
-        BadInputError: they are no rising whole numbers, of which the last is the completion's length.
+        BadInputError: they are not rising whole numbers that end with the completion's length.
     """
     numbers = isinstance(ends, list) and all(type(end) is int and end > 0 for end in ends)
     if not numbers or ends != sorted(set(ends)) or (ends and ends[-1] != len(completion)):
