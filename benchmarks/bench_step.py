@@ -97,23 +97,21 @@ def main() -> None:
     arguments = parser.parse_args()
     rows = training_rows(load_problems(WORLD, size=1000))
     arms: dict[str, Callable[..., list[float]]] = {"cooper": cooper, "trl": plain}
+    ratios: dict[tuple[str, str], list[float]] = {("cooper", "trl"): []}
     if arguments.credit:
         arms[arguments.credit] = partial(cooper, credit=arguments.credit)
-    others = [name for name in arms if name != "cooper"]
-    ratios: dict[str, list[float]] = {name: [] for name in others}
+        ratios[arguments.credit, "cooper"] = []
     for turn in range(arguments.turns):
         medians = {}
         for name, run in arms.items():
             with tempfile.TemporaryDirectory() as folder:
                 medians[name] = statistics.median(run(arguments.steps, folder, rows))
-        ratios["trl"].append(medians["cooper"] / medians["trl"])
-        for name in others[1:]:
-            ratios[name].append(medians[name] / medians["cooper"])
+        for (name, other), found in ratios.items():
+            found.append(medians[name] / medians[other])
         print(f"turn {turn}:", ", ".join(f"{name} {seconds:.3f} s" for name, seconds in medians.items()))
-    for name, found in ratios.items():
-        of = "cooper to trl" if name == "trl" else f"{name} to cooper without"
+    for (name, other), found in ratios.items():
         spread = f"{min(found):.3f} to {max(found):.3f}"
-        print(f"ratio of {of}: median {statistics.median(found):.3f}, {spread} over {len(found)} turns")
+        print(f"ratio of {name} to {other}: median {statistics.median(found):.3f}, {spread} over {len(found)} turns")
 
 
 if __name__ == "__main__":

@@ -146,13 +146,29 @@ def mean_of(records: Sequence[Data], key: str) -> str:
     return f"{fmean(values):.3f}" if values else "-"
 
 
-def table(records: Sequence[Data]) -> str:
-    """A row a variant."""
-    lines = [["variant", "seeds", *COLUMNS.values()], ["---"] * (2 + len(COLUMNS))]
+def table(records: Sequence[Data], columns: Mapping[str, str]) -> str:
+    """A row a variant; `columns` are titles by the entries' names."""
+    lines = [["variant", "seeds", *columns.values()], ["---"] * (2 + len(columns))]
     for variant, group in groupby(records, key=lambda record: str(record["variant"])):
         runs = list(group)
-        lines.append([variant, str(len(runs)), *(mean_of(runs, key) for key in COLUMNS)])
+        lines.append([variant, str(len(runs)), *(mean_of(runs, key) for key in columns)])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def finished_runs(folders: Sequence[Path]) -> list[Run]:
+    """The finished ones of the run folders, or of those in these folders."""
+    runs = [read_run(path) for path in find_runs(folders) if (path / "finished.json").is_file()]
+    if not runs:
+        raise SystemExit(f"{folders[0]}: no finished run")
+    return runs
+
+
+def show(records: Sequence[Data], columns: Mapping[str, str], out: Path | None) -> None:
+    """Prints the table, and writes the records into a file where one is named."""
+    if out:
+        lines = ",\n".join(json.dumps(record) for record in records)
+        write_atomically(out, f"[\n{lines}\n]\n")
+    sys.stdout.write(table(records, columns) + "\n")
 
 
 def main() -> None:
@@ -161,15 +177,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="a .json file for the records")
     parser.add_argument("--completions", type=Path, default=Path("runs/misjudged-completions.jsonl"))
     arguments = parser.parse_args()
-    runs = [read_run(path) for path in find_runs(arguments.folders) if (path / "finished.json").is_file()]
-    if not runs:
-        raise SystemExit(f"{arguments.folders[0]}: no finished run")
+    runs = finished_runs(arguments.folders)
     base = BaseCompletions(right_completions(arguments.completions, runs[0].config["model_name_or_path"]))
     records = sorted((record_of(run, base) for run in runs), key=lambda r: (r["variant"], r["seed"]))
-    if arguments.out:
-        lines = ",\n".join(json.dumps(record) for record in records)
-        write_atomically(arguments.out, f"[\n{lines}\n]\n")
-    sys.stdout.write(table(records) + "\n")
+    show(records, COLUMNS, arguments.out)
 
 
 if __name__ == "__main__":

@@ -18,25 +18,23 @@ Writes a record a run, and prints a row a variant, means over its seeds:
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import sys
+from collections.abc import Iterable
 from functools import cache
-from itertools import groupby
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
 import numpy as np
-from misjudged_results import mean_of, problems_of
+from misjudged_results import finished_runs, problems_of, show
 
 from cooper_rl.domains.nano.steps import STEP, Steps
-from cooper_rl.evaluation.process import evaluate_process, scores_of
-from cooper_rl.jsonl import whole_records, write_atomically
+from cooper_rl.evaluation.process import scores_of
+from cooper_rl.jsonl import whole_records
 from cooper_rl.method.checkpoints import last_checkpoint
 from cooper_rl.method.loop import REWARD_MODEL
 from cooper_rl.records import THRESHOLD
-from cooper_rl.report.runs import Run, find_runs, read_run
+from cooper_rl.report.runs import Run
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.steps import first_below, step_ends
 from cooper_rl.verifyrm import VerifyRM
@@ -58,12 +56,18 @@ COLUMNS = {
 Data = dict[str, Any]
 
 
+def f1(values: Iterable[Iterable[float]], first_errors: Iterable[int]) -> float:
+    """How well the first low value marks the first error, at the threshold 0.5."""
+    predicted = [first_below(values_S, THRESHOLD) for values_S in values]
+    return scores_of(np.array(predicted), np.array(list(first_errors)))["f1"]
+
+
 @cache
-def f1_of(model: str, triples: str) -> float:
-    """F1 of a reward model's values on solutions whose first error is known."""
-    values = VerifyRM.from_pretrained(model).step_values
-    found = evaluate_process(read_triples(triples), values, samples=1)
-    return float(found["at_half"]["all"]["f1"])
+def f1_of(model: str, file: str) -> float:
+    """F1 of a reward model's values on a file of solutions whose first error is known."""
+    triples = read_triples(file)
+    values = VerifyRM.from_pretrained(model).step_values(triples, [triple.ends for triple in triples])
+    return f1(values, [triple.first_error or 0 for triple in triples])
 
 
 def of_rollouts(run: Run) -> Data:
@@ -78,9 +82,8 @@ def of_rollouts(run: Run) -> Data:
         "rollouts_f1": math.nan,
     }
     if valued:
-        predicted = [first_below(row["step_values"], THRESHOLD) for row in valued]
-        errors = [world.first_error(problems[row["problem_id"]], row["completion"]) for row in valued]
-        found["rollouts_f1"] = scores_of(np.array(predicted), np.array(errors))["f1"]
+        errors = (world.first_error(problems[row["problem_id"]], row["completion"]) for row in valued)
+        found["rollouts_f1"] = f1((row["step_values"] for row in valued), errors)
     return found
 
 
@@ -118,17 +121,8 @@ def main() -> None:
     parser.add_argument("folders", type=Path, nargs="+", help="run folders, or folders that hold them")
     parser.add_argument("--out", type=Path, help="a .json file for the records")
     arguments = parser.parse_args()
-    runs = [read_run(path) for path in find_runs(arguments.folders) if (path / "finished.json").is_file()]
-    if not runs:
-        raise SystemExit(f"{arguments.folders[0]}: no finished run")
-    records = sorted((record_of(run) for run in runs), key=lambda r: (r["variant"], r["seed"]))
-    if arguments.out:
-        write_atomically(arguments.out, "[\n" + ",\n".join(json.dumps(record) for record in records) + "\n]\n")
-    lines = [["variant", "seeds", *COLUMNS.values()], ["---"] * (2 + len(COLUMNS))]
-    for variant, group in groupby(records, key=lambda record: str(record["variant"])):
-        own = list(group)
-        lines.append([variant, str(len(own)), *(mean_of(own, key) for key in COLUMNS)])
-    sys.stdout.write("\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n")
+    records = sorted(map(record_of, finished_runs(arguments.folders)), key=lambda r: (r["variant"], r["seed"]))
+    show(records, COLUMNS, arguments.out)
 
 
 if __name__ == "__main__":

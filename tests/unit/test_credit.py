@@ -193,7 +193,8 @@ def test_reference_values_are_those_of_one_sequence_at_a_time(policy, tokenizer)
     prompts = tokenizer(["1 + 1 + 1 =", "State the sum: 2 + 2 ="])["input_ids"]
     completions, references = [RIGHT, SHORT], ["3", "4"]
     ends = [step_ends(text, "sentence") for text in completions]
-    found = reference_values(policy, tokenizer, prompts, completions, references, ends)
+    samples = [Sample("?", *each) for each in zip(references, completions, strict=True)]
+    found = reference_values(policy, tokenizer, prompts, samples, ends)
     assert [len(own) for own in found] == [3, 1]
     for prompt, text, reference, ends_S, values_S in zip(prompts, completions, references, ends, found, strict=True):
         for end, value in zip(ends_S, values_S, strict=True):

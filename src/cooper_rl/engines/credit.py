@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from cooper_rl.method.credit import Ends, Values
+from cooper_rl.records import Sample
 from cooper_rl.verifyrm.scoring import buckets, pad, tokens_of_a_pass
 
 CUE = " The answer is"  # stands between the beginning of a completion and the reference answer
@@ -56,24 +58,23 @@ def reference_values(
     policy: Any,
     tokenizer: Any,
     prompts: Sequence[Sequence[int]],
-    completions: Sequence[str],
-    references: Sequence[str],
-    ends: Sequence[Sequence[int]],
-) -> list[list[float]]:
+    samples: Sequence[Sample],
+    ends: Ends,
+) -> Values:
     """The policy's probability of the reference answer after each step, as if it stopped there to state its answer.
 
     It is the geometric mean over the reference answer's tokens, from 0 to 1 (GRPO-VPS, arXiv 2604.20659).
 
     Args:
-        prompts: token ids of each completion's prompt.
+        prompts: token ids of each sample's prompt.
         ends: offsets of characters just after the steps.
     """
     cue = tokenizer(CUE, add_special_tokens=False)["input_ids"]
     rows: dict[tuple[int, ...], int] = {}  # each sequence once, with the number of its answer's tokens
     places: list[list[tuple[int, ...]]] = []
-    for prompt, completion, reference, ends_S in zip(prompts, completions, references, ends, strict=True):
-        answer = tokenizer(f" {reference}", add_special_tokens=False)["input_ids"]
-        begun = [tokenizer(completion[:end], add_special_tokens=False)["input_ids"] for end in ends_S]
+    for prompt, sample, ends_S in zip(prompts, samples, ends, strict=True):
+        answer = tokenizer(f" {sample.reference_answer}", add_special_tokens=False)["input_ids"]
+        begun = [tokenizer(sample.completion[:end], add_special_tokens=False)["input_ids"] for end in ends_S]
         places.append([(*prompt, *ids, *cue, *answer) for ids in begun])
         rows |= dict.fromkeys(places[-1], len(answer))
     sequences, training = list(rows), policy.training

@@ -32,7 +32,6 @@ from cooper_rl.generation.in_process import TransformersGenerator
 from cooper_rl.generation.sample import rendered
 from cooper_rl.method.build import make_cooper
 from cooper_rl.method.checkpoints import complete_checkpoint
-from cooper_rl.method.credit import Ends, Values
 from cooper_rl.method.negatives.assistant import Assistant
 from cooper_rl.records import Batch, Problem, Sample
 from cooper_rl.verifiers import RuleVerifier
@@ -93,7 +92,8 @@ class PlainTrainer:
             prompts, completions, texts = self.sample(problems)
             times.append(time.perf_counter())
             samples = [Sample.of(*pair) for pair in zip(problems, texts, strict=True)]
-            batch = self.cooper.score(samples, step, partial(self.reference_values, prompts, samples))
+            values = partial(reference_values, self.policy, self.tokenizer, prompts, samples)
+            batch = self.cooper.score(samples, step, values)
             metrics = self.policy_step(prompts, completions, batch)  # stage 1: the policy
             times.append(time.perf_counter())
             report = self.cooper.learn(batch, saving=step == last)  # stage 2: the reward model
@@ -166,12 +166,6 @@ class PlainTrainer:
         self.scheduler.step()
         self.optimizer.zero_grad()
         return metrics
-
-    def reference_values(self, prompts: list[list[int]], samples: Sequence[Sample], ends: Ends) -> Values:
-        """The policy's own values of steps, for the credit `reference_gain`."""
-        columns = [sample.completion for sample in samples], [sample.reference_answer for sample in samples]
-        values: Values = reference_values(self.policy, self.tokenizer, prompts, *columns, ends)
-        return values
 
     def logprobs(self, model: Any, prompts: list[list[int]], completions: list[list[int]]) -> tuple[Tensor, Tensor]:
         """Log-probability of each token given those before it, and which tokens belong to a completion; (B, T - 1)."""

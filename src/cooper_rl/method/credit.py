@@ -41,7 +41,6 @@ class Credit:
 
     def __init__(self, settings: MethodSettings, reward_model: RewardModel | None, world: World) -> None:
         self.settings, self.reward_model, self.world = settings, reward_model, world
-        self.valued_by_policy = settings.credit == "reference_gain"
         self.valued_by_model = settings.credit in VALUED_BY_MODEL
         if self.valued_by_model and not hasattr(reward_model, "step_values"):
             raise BadInputError(f"credit = {settings.credit}: it needs a reward model that values steps; set outcome")
@@ -55,16 +54,16 @@ class Credit:
             policy_values: gives the values that `reference_gain` needs.
         """
         model, nothing = self.reward_model, [()] * len(samples)
-        if self.settings.credit == "outcome":
-            return model.score(samples) if model else [float("nan")] * len(samples), nothing, nothing
-        ends = [step_ends(sample.completion, self.settings.credit_steps) for sample in samples]
+        credit, kind = self.settings.credit, self.settings.credit_steps
+        ends = nothing if credit == "outcome" else [step_ends(sample.completion, kind) for sample in samples]
         if self.valued_by_model:
             whole = [ends_S or [len(sample.completion)] for ends_S, sample in zip(ends, samples, strict=True)]
             found = cast(ValuesSteps, model).step_values(samples, whole)
             scores = [values_S[-1] for values_S in found]
             return scores, ends, [values_S[: len(ends_S)] for values_S, ends_S in zip(found, ends, strict=True)]
         scores = model.score(samples) if model else [float("nan")] * len(samples)
-        return scores, ends, policy_values(ends) if policy_values and self.valued_by_policy else nothing
+        by_policy = credit == "reference_gain" and policy_values
+        return scores, ends, by_policy(ends) if by_policy else nothing
 
     def of(self, batch: Batch, advantages: Sequence[float]) -> list[list[tuple[int, float]]]:
         """Where the steps of this rank's samples end, and the advantage of each.
@@ -101,14 +100,7 @@ def step_advantages(
     if credit == "shared_prefix":
         return shared_prefix(group, advantages)
     if credit == "first_error":
-        rows = zip(group, advantages, strict=True)
-        firsts = [
-            first_below(r.step_values, THRESHOLD) if a < 0 else 0 for r, a in rows
-        ]  # -1, with none: all are punished
-        return [
-            [0.0 if step < first else a for step, a in enumerate(a_S)]
-            for a_S, first in zip(outcome, firsts, strict=True)
-        ]
+        return first_error(group, advantages)
     own = differences(group) if credit in ("difference", "reference_gain") else centred(group, advantages)
     if credit == "random":
         parts = [part for own_S in own for part in own_S]
@@ -118,6 +110,15 @@ def step_advantages(
     return [
         [a + weight * part for a, part in zip(a_S, own_S, strict=True)] for a_S, own_S in zip(outcome, own, strict=True)
     ]
+
+
+def first_error(group: Sequence[Rollout], advantages: Sequence[float]) -> list[list[float]]:
+    """Nothing before a wrong completion's first value below 0.5. Where there is no such value, no step is spared."""
+    found = []
+    for rollout, advantage in zip(group, advantages, strict=True):
+        first = first_below(rollout.step_values, THRESHOLD) if advantage < 0 else 0
+        found.append([0.0 if step < first else advantage for step in range(len(rollout.step_ends))])
+    return found
 
 
 def centred(group: Sequence[Rollout], advantages: Sequence[float]) -> list[list[float]]:

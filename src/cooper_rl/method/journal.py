@@ -76,8 +76,8 @@ def finite(value: Any) -> Any:
 
 def _row(rollout: Rollout) -> dict[str, Any]:
     """A rollout as it is written: without the data set's worked solution, and without steps where it has none."""
-    row = {key: value for key, value in asdict(rollout).items() if key != "worked_solution"}
-    return {key: value for key, value in row.items() if value != () or key not in ("step_ends", "step_values")}
+    left_out = {"worked_solution", *(name for name in ("step_ends", "step_values") if not getattr(rollout, name))}
+    return {key: value for key, value in asdict(rollout).items() if key not in left_out}
 
 
 def _pair(pair: ContrastivePair) -> dict[str, Any]:

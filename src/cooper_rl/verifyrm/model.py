@@ -183,11 +183,8 @@ class VerifyRM:
             logits_N = scoring.score_ids(
                 self.model, ids, batch_tokens=batch_tokens or scoring.tokens_of_a_pass(device), places_B=places
             )
-        found = [
-            *logits_N.split([len(each) for each in places]),
-            torch.zeros(0),
-        ]  # the last one is of those without steps
-        return [found[place.get(text, -1)] for text in texts]
+        found = logits_N.split([len(each) for each in places])
+        return [found[place[text]] if text in place else torch.zeros(0) for text in texts]
 
     @torch.no_grad()  # type: ignore[untyped-decorator]
     def step_values(

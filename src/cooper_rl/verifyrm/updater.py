@@ -154,19 +154,17 @@ class RewardModelUpdater:
         Args:
             counts: of the whole step, which the sums are divided by.
         """
-        triples = [Triple(p.question, p.reference_answer, p.positive) for p in pairs]
-        triples += [Triple(p.question, p.reference_answer, p.negative) for p in pairs]
-        triples += [Triple(t.question, t.reference_answer, t.completion) for t in labelled]
+        records: list[Scorable] = [Triple(p.question, p.reference_answer, p.positive) for p in pairs]
+        records += [Triple(p.question, p.reference_answer, p.negative) for p in pairs]
+        records += labelled
         self.reward_model.model.eval()
         of_steps: list[torch.Tensor] = []
         if self.settings.prefix_weight:
-            wholes: list[Scorable] = [*triples[: 2 * len(pairs)], *labelled]
-            of_steps = self.reward_model.step_logits(
-                triples, [steps_of(each, self.settings.credit_steps) for each in wholes]
-            )
+            ends = [steps_of(record, self.settings.credit_steps) for record in records]
+            of_steps = self.reward_model.step_logits(records, ends)
             logits = torch.stack([logits_S[-1] for logits_S in of_steps]) if of_steps else torch.zeros(0)
         else:
-            logits = self.reward_model.logits_of(triples)
+            logits = self.reward_model.logits_of(records)
         positive_N, negative_N, labelled_B = logits.split([len(pairs), len(pairs), len(labelled)])
         loss = logits.sum() * 0.0
         metrics: dict[str, float] = {}

@@ -64,9 +64,8 @@ class CooperReward:
         tokenizer = self.trainer.processing_class
         texts = [prompt if isinstance(prompt, str) else rendered(tokenizer, [prompt])[0] for prompt in prompts]
         ids = tokenizer(texts, add_special_tokens=False)["input_ids"]
-        columns = [sample.completion for sample in samples], [sample.reference_answer for sample in samples]
         policy = self.trainer.accelerator.unwrap_model(self.trainer.model)
-        values: Values = reference_values(policy, tokenizer, ids, *columns, ends)
+        values: Values = reference_values(policy, tokenizer, ids, samples, ends)
         return values
 
 
