@@ -42,6 +42,7 @@ CLOCK = ("time", "runtime", "per_second", "memory", "epoch", "num_tokens")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 FURTHER = json.loads(os.environ.get("COOPER_BENCH_SETTINGS", "{}"))  # of the recipe, to try it on a smaller run
 KILLS = 20
+HEAD = "POST /score HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 CLIENTS, SAMPLES, PER_CALL = 200, 20_000, 8
 
 
@@ -302,25 +303,46 @@ def load_samples(count: int) -> list[dict[str, str]]:
     return found
 
 
-async def ask_all(url: str, calls: list[list[dict[str, str]]], clients: int) -> list[float]:
-    """Sends the calls from so many clients at once; gives the rewards in the samples' order."""
+async def ask_all(port: int, calls: list[list[dict[str, str]]], clients: int) -> list[float]:
+    """Sends the calls from so many clients at once; gives the rewards in the samples' order.
+
+    The clients share the server's cores, so they speak bare HTTP: a call by httpx costs as much as the server's part.
+    """
     waiting = iter(enumerate(calls))
     answers: dict[int, list[float]] = {}
 
     async def client() -> None:
-        async with httpx.AsyncClient(timeout=600) as session:
-            for place, call in waiting:
-                sent = {"samples": call, "gather": "load"}
-                while (answer := await session.post(f"{url}/score", json=sent)).status_code in (429, 503):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for place, call in waiting:
+            body = json.dumps({"samples": call, "gather": "load"}).encode()
+            head = f"{HEAD}Content-Length: {len(body)}\r\n\r\n".encode()
+            while place not in answers:
+                writer.write(head + body)
+                told = await reader.readuntil(b"\r\n\r\n")
+                length = next(line for line in told.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+                answer = await reader.readexactly(int(length.split(b":")[1]))
+                status = int(told.split()[1])
+                if status == 200:
+                    answers[place] = json.loads(answer)["rewards"]
+                elif status in (429, 503):
                     await asyncio.sleep(0.5)
-                answers[place] = answer.raise_for_status().json()["rewards"]
+                else:
+                    raise RuntimeError(f"{status}: {answer.decode()}")
+        writer.close()
 
     await asyncio.gather(*(client() for _ in range(clients)))
     return [reward for place in range(len(calls)) for reward in answers[place]]
 
 
-def load(folder: Path, samples: int, verifier: str) -> dict[str, Any]:
+def load(folder: Path, samples: int, verifier: str, turns: int) -> dict[str, Any]:
     """Many clients at once against `VerifyRM.score` in one process, turn by turn on the same samples."""
+    found = [load_turn(folder, samples, verifier) for _ in range(turns)]
+    ratios = [each["ratio"] for each in found]
+    return {**found[ratios.index(statistics.median_low(ratios))], "turns": turns, "ratios": ratios}
+
+
+def load_turn(folder: Path, samples: int, verifier: str) -> dict[str, Any]:
+    """One turn: the server, then the same samples in this process."""
     from cooper_rl.records import Triple
     from cooper_rl.settings.files import resolve_model
     from cooper_rl.verifyrm import VerifyRM
@@ -334,7 +356,7 @@ def load(folder: Path, samples: int, verifier: str) -> dict[str, Any]:
     triples = [Triple(b["question"], b["reference_answer"], b["completion"]) for b in bodies]
     before = server.peak_megabytes()
     started = time.perf_counter()
-    rewards = asyncio.run(ask_all(server.url, calls, CLIENTS))
+    rewards = asyncio.run(ask_all(server.port, calls, CLIENTS))
     through = time.perf_counter() - started
     started = time.perf_counter()
     scores = [
@@ -345,14 +367,13 @@ def load(folder: Path, samples: int, verifier: str) -> dict[str, Any]:
     peak = server.peak_megabytes()
     server.stop()
     recorded = sqlite3.connect(folder / "load" / "served.sqlite3").execute("SELECT COUNT(*) FROM samples").fetchone()[0]
-    found = {
+    return {
         **{"clients": CLIENTS, "samples": len(bodies), "samples_per_call": PER_CALL, "verifier": verifier},
         **{"answered": len(rewards), "recorded": recorded, "rewards_equal": right},
         "samples_per_second": {"server": len(bodies) / through, "in_process": len(bodies) / alone},
         "ratio": alone / through,
         "memory_megabytes": {"before": before, "peak": peak},
     }
-    return found
 
 
 def overhead(folder: Path, steps: int, turns: int) -> dict[str, Any]:
@@ -403,7 +424,7 @@ def main() -> None:
         return
     runs = {
         "parity": lambda: parity(a.folder, a.steps, a.kills),
-        "load": lambda: load(a.folder, a.samples, a.verifier),
+        "load": lambda: load(a.folder, a.samples, a.verifier, a.turns),
         "overhead": lambda: overhead(a.folder, a.steps, a.turns),
     }
     a.folder.mkdir(parents=True, exist_ok=True)
