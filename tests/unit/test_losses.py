@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from cooper_rl.verifyrm.losses import bce_loss, contrastive_loss, prefix_loss
+from cooper_rl.verifyrm.losses import bce_loss, contrastive_loss, prefix_loss, step_margin_loss
 
 
 def test_contrastive_loss_by_hand():
@@ -76,3 +76,17 @@ def test_prefix_loss_by_hand():
     assert prefix_loss(logits, labels, torch.zeros(3, 2, dtype=torch.bool))[0].item() == 0
     with pytest.raises(ValueError, match=r"\(B, S\)"):
         prefix_loss(logits, labels, valid[:, 0])
+
+
+def test_step_margin_loss_by_hand():
+    # first completion: z = 2 right, -1 and 1.5 wrong: -log sigmoid(2) = 0.126928, -log sigmoid(-0.5) = 0.974077
+    # second: it has no wrong step, so no pair; third: z = 1 right, 3 wrong, -log sigmoid(-3) = 3.048587
+    logits = torch.tensor([[2.0, -1.0, 1.5], [3.0, 9.0, 0.0], [1.0, 3.0, 0.0]], requires_grad=True)
+    labels = torch.tensor([[1, 0, 0], [1, 0, 0], [1, 0, 0]])
+    valid = torch.tensor([[True, True, True], [True, False, False], [True, True, False]])
+    loss, metrics = step_margin_loss(logits, labels, valid, 1.0)
+    assert loss.item() == pytest.approx(((0.126928 + 0.974077) / 2 + 3.048587) / 2, abs=1e-6)
+    assert metrics["step_order"] == pytest.approx(0.5)  # both pairs of the first, not the third's
+    loss.backward()
+    assert not logits.grad[1].any() and logits.grad[0, 0] < 0 < logits.grad[0, 1] < logits.grad[0, 2]
+    assert step_margin_loss(logits, labels, torch.zeros(3, 3, dtype=torch.bool), 1.0)[0].item() == 0

@@ -1,5 +1,7 @@
 """The reward model's step: float32, reproducible, restorable."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -97,6 +99,29 @@ def test_in_several_passes_it_is_the_same_step(size, pairs, rehearsed):
     trained = [dict(u.reward_model.model.named_parameters()) for u in (parts, whole)]
     assert_same_but_for_rounding(*trained, [1e-4] * 2, summands=tokens)
     assert len(seen) > 2 and max(seen) <= 4 * size
+
+
+@pytest.mark.numeric
+@pytest.mark.parametrize(("size", "rehearsed"), [(1, 5), (4, 1), (2, 12)])
+def test_with_prefixes_it_is_the_same_step_in_several_passes(size, rehearsed):
+    """Passes differ in how many pairs have a step where they part, and how many triples have steps before the last."""
+    pairs = [
+        replace(p, positive=f"We add. {p.positive}", negative=f"We add. Or not. {p.negative}", at=(None, 0, 2)[i % 3])
+        for i, p in enumerate(PAIRS)
+    ]
+    triples = [
+        LabelledCompletion(p.question, p.reference_answer, f"{'First. ' * (i % 3)}{p.positive}", i % 2 == 0, "", "")
+        for i, p in enumerate(PAIRS * 2)
+    ]
+    settings = {"reward_model_learning_rate": 1e-4, "prefix_weight": 0.5}
+    whole, parts = updater(**settings), updater(**settings, reward_model_pairs_per_pass=size)
+    error = 4 * logit_error(whole.reward_model.model)
+    expected = whole.update(pairs, triples[:rehearsed])
+    assert expected["reward_model/prefix_loss"] > 0 or rehearsed == 1
+    assert expected["reward_model/step_margin"] != 0
+    assert parts.update(pairs, triples[:rehearsed]) == pytest.approx(expected, rel=error)
+    trained = [dict(u.reward_model.model.named_parameters()) for u in (parts, whole)]
+    assert_same_but_for_rounding(*trained, [1e-4], summands=(12 + rehearsed) * 40)
 
 
 def test_a_lower_precision_of_the_forward_pass_leaves_the_weights_alone():

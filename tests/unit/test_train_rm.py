@@ -221,7 +221,9 @@ def test_prefixes_are_taught_by_where_the_first_error_is(stepped_file, tmp_path)
     assert sum(t.correct for t in triples) == 16 and all(len(t.ends) == 3 for t in triples)
     given = {"max_steps": 100, "num_train_epochs": 100, "learning_rate": 1e-3, "heldout_fraction": 0.0}
     train_reward_model(config_of(stepped_file, tmp_path / "plain", **given))
-    train_reward_model(config_of(stepped_file, tmp_path / "steps", prefix_weight=1.0, **given))
+    train_reward_model(config_of(stepped_file, tmp_path / "steps", prefix_weight=1.0, prefix_margin=1.0, **given))
+    told = [row for row in map(json.loads, (tmp_path / "steps" / "metrics.jsonl").open()) if "step_order" in row]
+    assert told[-1]["step_order"] > told[0]["step_order"]
     plain, taught = (VerifyRM.from_pretrained(tmp_path / name) for name in ("plain", "steps"))
     before, after = (
         evaluate_process(triples, model.step_values, samples=10)["at_half"]["all"]["f1"] for model in (plain, taught)

@@ -105,6 +105,12 @@ class OptimiserSettings:
         "out. A prefix has the label of the whole, or is wrong from the record's first_error on.",
         least=0,
     )
+    prefix_margin: float = setting(
+        0.0,
+        "The loss of the prefixes also asks that each right one of a completion has a logit higher by this than each "
+        "wrong one; 0 leaves this out. Only records with first_error have both.",
+        least=0,
+    )
     prefix_steps: Literal["line", "sentence"] = setting(
         "line", "These are the steps of a completion for the loss of prefixes, unless its record has steps."
     )

@@ -70,6 +70,32 @@ def prefix_loss(logits_B_S: Tensor, labels_B_S: Tensor, valid_B_S: Tensor) -> tu
     return loss, {"prefix_loss": loss.item(), "prefix_accuracy": (hits_B_S * weight_B_S).sum().item()}
 
 
+def step_margin_loss(
+    logits_B_S: Tensor, labels_B_S: Tensor, valid_B_S: Tensor, margin: float
+) -> tuple[Tensor, dict[str, float]]:
+    """Within a completion a right prefix is valued above a wrong one by a margin (as PQM does, arXiv 2410.11287).
+
+    L = -mean log sigmoid(z_i - z_j - margin), over a completion's right prefixes i and wrong ones j, then over the
+    completions that have both.
+
+    Args:
+        logits_B_S, labels_B_S, valid_B_S: as in `prefix_loss`.
+        margin: in logits.
+
+    Returns:
+        The loss, 0 where no completion has both, and the metrics `step_margin_loss` and `step_order`: the share of
+        such pairs in which the right prefix is valued higher.
+    """
+    right_B_S, wrong_B_S = valid_B_S & (labels_B_S > 0.5), valid_B_S & (labels_B_S <= 0.5)
+    weight_B_S_S = (right_B_S[:, :, None] & wrong_B_S[:, None, :]).float()
+    weight_B_S_S = weight_B_S_S / weight_B_S_S.sum((1, 2), keepdim=True).clamp(min=1.0)
+    weight_B_S_S = weight_B_S_S / weight_B_S_S.sum().clamp(min=1.0)
+    above_B_S_S = (logits_B_S[:, :, None] - logits_B_S[:, None, :]).float()
+    loss = -(F.logsigmoid(above_B_S_S - margin) * weight_B_S_S).sum()
+    order = ((above_B_S_S > 0).float() * weight_B_S_S).sum()
+    return loss, {"step_margin_loss": loss.item(), "step_order": order.item()}
+
+
 def bce_loss(logits_B: Tensor, labels_B: Tensor, *, positive_weight: float = 1.0) -> tuple[Tensor, dict[str, float]]:
     """VerifyRM's training loss: binary cross-entropy of sigmoid(z) against the label (paper, section 3.2).
 

@@ -29,7 +29,7 @@ from cooper_rl.records import LabelledCompletion
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.steps import step_ends
 from cooper_rl.verifyrm.evaluate import evaluate
-from cooper_rl.verifyrm.losses import bce_loss, prefix_loss
+from cooper_rl.verifyrm.losses import bce_loss, prefix_loss, step_margin_loss
 from cooper_rl.verifyrm.model import VerifyRM
 from cooper_rl.verifyrm.scoring import pad
 from cooper_rl.verifyrm.template import places_of
@@ -143,6 +143,9 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
             hidden_B_S_H = hidden_B_T_H.gather(1, places[:, :, None].expand(-1, -1, hidden_B_T_H.shape[2]))
             logits_B_S = self.accelerator.unwrap_model(model).score(hidden_B_S_H)[:, :, 0].float()
             added, more = prefix_loss(logits_B_S, step_labels, valid)
+            if self.config.prefix_margin:
+                further, order = step_margin_loss(logits_B_S, step_labels, valid, self.config.prefix_margin)
+                added, more = added + further, {**more, **order}
             loss, metrics = loss + self.config.prefix_weight * added, {**metrics, **more}
         self.recent.append(metrics)
         return (loss, outputs) if return_outputs else loss
