@@ -23,7 +23,7 @@ ALLOWED = {
     "report": BASE,
     "verifiers": BASE,
     "generation": BASE | {"devices"},
-    "synthesis": BASE | {"verifiers"},
+    "synthesis": BASE | {"steps", "verifiers"},
     "domains": BASE | {"packing", "steps", "verifiers", "generation", "synthesis"},
     "labelling": BASE | {"domains", "verifiers", "generation", "synthesis"},
     "method": BASE | {"steps", "verifiers", "generation", "synthesis"},

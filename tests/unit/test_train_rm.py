@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from cooper_rl.evaluation.process import evaluate_process
 from cooper_rl.records import LabelledCompletion, Verdict
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
-from cooper_rl.synthesis.augment import augmented, corrupted
+from cooper_rl.synthesis.augment import augmented, slipped
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.losses import bce_loss
@@ -288,11 +289,26 @@ def test_buckets_repeat_by_epoch():
 
 
 def test_what_is_corrupted_is_not_right():
-    rng = random.Random(0)
     right = LabelledCompletion("What is 12 + 7?", "19", "12 + 7 = 19.\nThe answer is 19.", True)
-    texts = [corrupted(right, rng) for _ in range(200)]
+    wrong = augmented([right] * 200, forms=0.0, alone=0.0, wrong=1.0, seed=0)[200:]
     with RuleVerifier() as rule:
-        assert Verdict.CORRECT not in rule.verify_many(["19"] * 200, texts)
+        assert Verdict.CORRECT not in rule.verify_many(["19"] * 200, [t.completion for t in wrong])
+    assert not any(t.correct for t in wrong)
+
+
+def test_of_a_changed_number_the_first_wrong_step_is_known():
+    steps = ["3 + 4 = 7.", "7 * 2 = 14.", "So it is 14."]
+    right = LabelledCompletion("(3 + 4) * 2?", "14", "\n".join(steps), True)
+    wrong = augmented([right] * 300, forms=0.0, alone=0.0, wrong=1.0, seed=0)[300:]
+    known = [t for t in wrong if t.first_error is not None]
+    assert 100 < len(known) < 200 and {t.first_error for t in known} == {0, 1}
+    for triple in known:
+        said = [triple.completion[a:b].strip() for a, b in zip((0, *triple.ends), triple.ends, strict=False)]
+        assert len(said) == 3 and said[: triple.first_error] == steps[: triple.first_error]
+        assert said[triple.first_error] != steps[triple.first_error]
+        assert triple.prefix_labels(2) == [int(triple.first_error > 0), 0]
+    shorter = slipped(replace(right, completion="It is 10"), "It is 1", "line")
+    assert shorter.first_error == 0 and shorter.ends == (7,)
 
 
 def test_augmentation_adds_shares_and_keeps_the_rest():

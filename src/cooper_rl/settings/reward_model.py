@@ -102,7 +102,8 @@ class OptimiserSettings:
     prefix_weight: float = setting(
         0.0,
         "The loss of the prefixes that end with each step is added to that of the whole with this weight; 0 leaves it "
-        "out. A prefix has the label of the whole, or is wrong from the record's first_error on.",
+        "out. A prefix has the label of the whole, or is wrong from the record's first_error on. Where augment_wrong "
+        "changes a number, the step that has it is the first error.",
         least=0,
     )
     prefix_margin: float = setting(

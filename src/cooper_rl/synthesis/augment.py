@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from cooper_rl.records import LabelledCompletion, Problem
+from cooper_rl.steps import step_ends
 from cooper_rl.synthesis import invented
 from cooper_rl.synthesis.perturb import perturb
 from cooper_rl.synthesis.probes import PROBES
@@ -36,6 +37,7 @@ def augmented(
     invent: float = 0.0,
     choices: float = 0.0,
     working: float = 0.0,
+    steps: str = "line",
 ) -> list[LabelledCompletion]:
     """The triples, followed by more triples that are made from them.
 
@@ -52,9 +54,14 @@ def augmented(
         choices: share of the questions repeated as multiple-choice questions.
         working: share of the triples repeated with the answer, the reference answer or both after the reasoning of
             another completion.
+        steps: what the steps of a completion are, where one of them is made wrong.
     """
     rng = random.Random(f"augment-{seed}")
-    more = [*_in_other_forms(triples, forms, rng), *_corrupted(triples, wrong, rng), *_alone(triples, alone, rng)]
+    more = [
+        *_in_other_forms(triples, forms, rng),
+        *_corrupted(triples, wrong, steps, rng),
+        *_alone(triples, alone, rng),
+    ]
     grown = [*triples, *more, *_invented(triples, invent, choices, rng)]
     grown += _at_the_end_of_working(grown, working, rng)
     right: dict[tuple[str, str], list[str]] = {}
@@ -76,11 +83,16 @@ def _in_other_forms(
             yield replace(triple, reference_answer=other)
 
 
-def _corrupted(triples: Sequence[LabelledCompletion], share: float, rng: random.Random) -> Iterator[LabelledCompletion]:
+def _corrupted(
+    triples: Sequence[LabelledCompletion], share: float, steps: str, rng: random.Random
+) -> Iterator[LabelledCompletion]:
     for triple in triples:
-        completion = corrupted(triple, rng) if triple.correct and rng.random() < share else None
-        if completion is not None:
-            yield _said(triple, completion, correct=False)
+        if not triple.correct or rng.random() >= share:
+            continue
+        if rng.random() < 0.5 and (changed := perturb(triple.completion, rng)) is not None:
+            yield slipped(triple, changed, steps)
+        elif (hack := hacked(triple, rng)) is not None:
+            yield _said(triple, hack, correct=False)
 
 
 def _alone(triples: Sequence[LabelledCompletion], share: float, rng: random.Random) -> Iterator[LabelledCompletion]:
@@ -138,10 +150,21 @@ def _with_solutions_as_references(
             yield replace(triple, reference_answer=solution)
 
 
-def corrupted(triple: LabelledCompletion, rng: random.Random) -> str | None:
-    """A wrong completion made from a right one. Half of the time a number in it is changed, else it is a known hack."""
-    if rng.random() < 0.5 and (changed := perturb(triple.completion, rng)) is not None:
-        return changed
+def slipped(triple: LabelledCompletion, changed: str, steps: str) -> LabelledCompletion:
+    """A right triple with a number of its completion changed; the first wrong step is where the two begin to differ.
+
+    Args:
+        steps: what its steps are, as in `cooper_rl.steps.step_ends`.
+    """
+    pairs = enumerate(zip(triple.completion, changed, strict=False))
+    differs = next((place for place, (before, after) in pairs if before != after), len(changed) - 1)
+    ends = tuple(step_ends(changed, steps))
+    first_error = next(step for step, end in enumerate(ends) if differs < end)
+    return replace(triple, completion=changed, correct=False, ends=ends, first_error=first_error)
+
+
+def hacked(triple: LabelledCompletion, rng: random.Random) -> str | None:
+    """A wrong completion made from a right one by a known hack; None where the hack does not go with it."""
     problem = Problem(triple.question, triple.reference_answer, metadata={"worked_solution": triple.completion})
     return PROBES[rng.choice(CORRUPTIONS)](problem, wrong_answer(triple.reference_answer, rng), rng)
 

@@ -91,6 +91,7 @@ def training_data(config: RewardModelTrainConfig) -> tuple[list[LabelledCompleti
         invent=config.augment_invent,
         choices=config.augment_choices,
         working=config.augment_working,
+        steps=config.prefix_steps,
         seed=config.seed,
     )
     return train, heldout
