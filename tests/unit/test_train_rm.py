@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,8 +15,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from cooper_rl.doctor.memory import shape_of
 from cooper_rl.domains.nano.triples import written_triples
-from cooper_rl.errors import BadInputError
+from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.evaluation.process import evaluate_process
 from cooper_rl.records import LabelledCompletion, Verdict
 from cooper_rl.settings.files import resolve_model
@@ -43,7 +45,7 @@ def train_file(tmp_path_factory):
 
 def config_of(train_file, folder, **settings):
     given = {"max_steps": 8, "per_device_train_batch_size": 16, "learning_rate": 5e-4, "max_tokens": 256, **settings}
-    return RewardModelTrainConfig("nano", [train_file], str(folder), **given)
+    return RewardModelTrainConfig(given.pop("model_name_or_path", "nano"), [train_file], str(folder), **given)
 
 
 def command_of(train_file, folder, *more):
@@ -137,6 +139,32 @@ def test_lora_trains_adapters_and_saves_a_plain_model(train_file, tmp_path):
     moved = [k for k, v in weights(tmp_path / "rm").items() if not torch.equal(v, before[k])]
     assert "score.weight" in moved and any("q_proj" in k for k in moved)
     assert not any("norm" in k or "embed" in k for k in moved)
+
+
+def test_adapters_saved_alone_are_the_merged_model(train_file, tmp_path, monkeypatch):
+    """On a backbone with a hub's name, found in models/; a second training goes on from the adapters."""
+    shutil.copytree(resolve_model("nano", "policy"), tmp_path / "models" / "nano-policy")
+    monkeypatch.chdir(tmp_path)
+    settings = {"model_name_or_path": "Somebody/Nano-Policy", "lora_rank": 4, "max_steps": 4}
+    train_reward_model(config_of(train_file, tmp_path / "merged", **settings))
+    train_reward_model(config_of(train_file, tmp_path / "alone", **settings, merge_adapters=False))
+    assert not (tmp_path / "alone" / "model.safetensors").exists()
+    assert (tmp_path / "alone" / "adapters" / "adapter_model.safetensors").stat().st_size < 1e6
+    written = json.loads((tmp_path / "alone" / "adapters" / "adapter_config.json").read_text())
+    assert written["base_model_name_or_path"] == "Somebody/Nano-Policy"
+    triples = [LabelledCompletion("1 + 1?", "2", f"The answer is {n}.", n == 2) for n in range(6)]
+    merged, alone = (VerifyRM.from_pretrained(tmp_path / name).score_records(triples) for name in ("merged", "alone"))
+    assert torch.allclose(merged, alone, atol=1e-5)
+    assert shape_of(str(tmp_path / "alone")) == shape_of(resolve_model("nano", "policy"))
+    further = {**settings, "model_name_or_path": str(tmp_path / "alone"), "merge_adapters": False}
+    train_reward_model(config_of(train_file, tmp_path / "further", **further, learning_rate=1e-9))
+    assert torch.allclose(VerifyRM.from_pretrained(tmp_path / "further").score_records(triples), alone, atol=1e-4)
+    shutil.rmtree(tmp_path / "models")
+    (tmp_path / "alone" / "adapters" / "adapter_config.json").write_text(
+        json.dumps({**written, "base_model_name_or_path": "./gone"})
+    )
+    with pytest.raises(MissingFileError, match=r"alone: the adapters' base: ./gone: no such model folder"):
+        VerifyRM.from_pretrained(tmp_path / "alone")
 
 
 def test_gradient_checkpointing_changes_nothing(train_file, tmp_path):

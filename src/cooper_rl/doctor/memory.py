@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cooper_rl.errors import BadInputError, CooperError
-from cooper_rl.settings.files import resolve_model
+from cooper_rl.settings.files import base_of, resolve_model
 from cooper_rl.settings.train import TrainSettings
 
 FLOAT = 4  # bytes; master weights, gradients and Adam's moments are float32
@@ -48,7 +48,7 @@ def shape_of(path: str) -> Shape:
     from transformers import AutoConfig, AutoModelForCausalLM
 
     try:
-        config = AutoConfig.from_pretrained(path)
+        config = AutoConfig.from_pretrained(base_of(path))
     except (OSError, ValueError) as error:
         raise BadInputError(f"{path}: the model configuration cannot be read: {str(error).splitlines()[0]}") from error
     config = getattr(config, "text_config", None) or config

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -14,13 +15,29 @@ EMBEDDED = {  # the models that the package ships, by their world's name
 }
 
 
+ADAPTERS = "adapters"  # the folder of a reward model's adapters, apart from the policy's own
+
+
 def resolve_model(name: str, part: str) -> str:
-    """The folder of a model that the package ships (a name in `EMBEDDED`); any other name is returned as it is.
+    """The folder of a model that the package ships (a name in `EMBEDDED`), or of a hub's model that is in models/ here.
+
+    `scripts/fetch_model.py` writes models/NAME, with the hub's name in lower case. Any other name is returned as it is.
 
     Args:
         part: `policy` or `reward_model`.
     """
-    return str(EMBEDDED[name][part]) if name in EMBEDDED else name
+    if name in EMBEDDED:
+        return str(EMBEDDED[name][part])
+    here = Path("models", name.rpartition("/")[2].lower())
+    return str(here) if not looks_local(name) and here.is_dir() and not Path(name).exists() else name
+
+
+def base_of(folder: str | Path) -> str:
+    """The model that a folder of adapters goes on; any other folder is itself."""
+    written = Path(folder, ADAPTERS, "adapter_config.json")
+    if not written.is_file():
+        return str(folder)
+    return resolve_model(json.loads(written.read_text())["base_model_name_or_path"], "policy")
 
 
 def local_file(name: str) -> Path | None:

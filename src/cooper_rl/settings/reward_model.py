@@ -49,9 +49,12 @@ class ReadingSettings:
         True, "True lets the model read the reference answer as well as the question and the completion."
     )
     lora_rank: int = setting(
-        0,
-        "The model is trained through low-rank adapters of this rank, merged when it is saved; 0 trains all weights.",
-        least=0,
+        0, "The model is trained through low-rank adapters of this rank; 0 trains all weights.", least=0
+    )
+    merge_adapters: bool = setting(
+        True,
+        "True merges the adapters into the saved model. False saves the adapters alone, a few megabytes, which are "
+        "loaded on the model that they were trained on.",
     )
     lora_alpha: int = setting(
         0, "The adapters are scaled by this number divided by their rank; 0 means twice the rank.", least=0

@@ -19,16 +19,16 @@ from cooper_rl.devices import own_device
 from cooper_rl.errors import BadInputError
 from cooper_rl.extras import optional
 from cooper_rl.records import Scorable, Triple
-from cooper_rl.settings.files import check_model_folder
+from cooper_rl.settings.files import ADAPTERS, base_of, check_model_folder
 from cooper_rl.steps import step_ends
 from cooper_rl.verifyrm import scoring, sharding
+from cooper_rl.verifyrm.adapters import adapter_settings, is_classifier, is_reward_model
 from cooper_rl.verifyrm.template import TEMPLATE_VERSION, encode, places_of
 
 logger = logging.getLogger(__name__)
 
 SETTINGS_FILE = "verifyrm.json"
 MOST_TOKENS = 8192  # of a checkpoint without settings; the paper's code trains on up to so many
-ADAPTERS = "adapters"  # in a folder of their own, since the trainer would take them for the policy's adapters
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,8 @@ class VerifyRM:
     ) -> VerifyRM:
         """Loads a VerifyRM from a local folder or a hub id; safetensors only. Adapters are merged into the weights.
 
+        Adapters go on a VerifyRM, or on a causal language model with a head of their own.
+
         Args:
             device: where it scores; by default this process's accelerator, or the CPU where there is none.
             bf16: True computes forward passes in bfloat16; the weights stay float32.
@@ -69,7 +71,7 @@ class VerifyRM:
             return cls._from_adapters(Path(path), device, bf16)
         check_model_folder(path)
         config = AutoConfig.from_pretrained(path)
-        if config.num_labels != 1 or not any("SequenceClassification" in a for a in config.architectures or []):
+        if config.num_labels != 1 or not is_classifier(config):
             raise BadInputError(
                 f"{path}: not a VerifyRM (a sequence classifier with one label); make one with `cooper train-rm`"
             )
@@ -83,13 +85,19 @@ class VerifyRM:
 
     @classmethod
     def _from_adapters(cls, path: Path, device: torch.device | str | None, bf16: bool) -> VerifyRM:
-        from peft import PeftModel
-
-        written = json.loads((path / ADAPTERS / "adapter_config.json").read_text())
-        found = cls.from_pretrained(written["base_model_name_or_path"], device=device, bf16=bf16)
-        found.adapters = PeftModel.from_pretrained(found.model, path / ADAPTERS)  # type: ignore[arg-type]
+        peft = optional("peft", extra="peft", needed_by="loading low-rank adapters")
+        base = base_of(path)
+        check_model_folder(base, f"{path}: the adapters' base")
+        if is_reward_model(base):
+            found = cls.from_pretrained(base, device=device, bf16=bf16)
+        else:
+            found = cls.from_backbone(base)
+            found.model.to(device or own_device())
+            found.autocast = torch.bfloat16 if bf16 else None
+        found.adapters = peft.PeftModel.from_pretrained(found.model, path / ADAPTERS)
         found.merge_adapters()
         found.model.eval()
+        found.model.name_or_path = str(path)  # where further adapters go on it
         found.settings = _settings(path, found.model.config)
         return found
 
@@ -107,12 +115,13 @@ class VerifyRM:
             model.score.weight.copy_(torch.randn(model.score.weight.shape, generator=generator) * 0.02)
         return cls(model, tokenizer, settings)
 
-    def add_adapters(self, rank: int, alpha: int = 0) -> None:
+    def add_adapters(self, rank: int, alpha: int = 0, base: str = "") -> None:
         """Freezes the weights and adds low-rank adapters to every linear layer, in place. All of the head is trained.
 
         Args:
             rank: the adapters' rank.
             alpha: the adapters are scaled by alpha / rank; 0 means twice the rank.
+            base: is written with the adapters as the model that they go on; by default where this one was loaded from.
 
         Raises:
             BadInputError: peft is not installed.
@@ -121,6 +130,8 @@ class VerifyRM:
         from peft import get_peft_model
 
         self.adapters = get_peft_model(self.model, settings)  # type: ignore[arg-type]
+        if base:
+            self.adapters.peft_config["default"].base_model_name_or_path = base
 
     def merge_adapters(self) -> None:
         """Merges the adapters into the weights, so that the model has no adapters any more."""
@@ -261,7 +272,7 @@ class VerifyRM:
         if self.adapters is None:
             self.model.save_pretrained(folder, state_dict=weights)
         else:
-            self.adapters.save_pretrained(Path(folder) / ADAPTERS)
+            self.adapters.save_pretrained(Path(folder) / ADAPTERS, save_embedding_layers=False)
         self.tokenizer.save_pretrained(folder)
         self.save_settings(folder)
 
@@ -288,16 +299,6 @@ class VerifyRM:
         if {k: v.shape for k, v in weights.items()} != {k: own[k].shape for k in weights if k in own}:
             raise BadInputError(f"{folder}: the checkpoint is of another reward model; start in a new output_dir")
         self.model.load_state_dict({key: sharding.shared_like(value, own[key]) for key, value in weights.items()})
-
-
-def adapter_settings(task_type: str, rank: int, alpha: int = 0) -> Any:
-    """peft's settings for low-rank adapters in every linear layer. An alpha of 0 means twice the rank.
-
-    Raises:
-        BadInputError: peft is not installed.
-    """
-    peft = optional("peft", extra="peft", needed_by="training low-rank adapters")
-    return peft.LoraConfig(task_type=task_type, r=rank, lora_alpha=alpha or 2 * rank, target_modules="all-linear")
 
 
 def _rows(questions: Sequence[str], references: Sequence[str], completions: Sequence[str]) -> list[Triple]:

@@ -9,14 +9,14 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
-from transformers import AutoConfig
 from transformers.trainer_utils import get_last_checkpoint
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import THRESHOLD, LabelledCompletion
-from cooper_rl.settings.files import check_model_folder, resolve_model
+from cooper_rl.settings.files import ADAPTERS, check_model_folder, resolve_model
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.synthesis.augment import augmented
+from cooper_rl.verifyrm.adapters import is_reward_model
 from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.losses import bce_loss
 from cooper_rl.verifyrm.model import VerifyRM, VerifyRMSettings
@@ -56,10 +56,11 @@ def train_reward_model(
     if not checkpoint:
         (folder / "metrics.jsonl").unlink(missing_ok=True)
     if config.lora_rank:
-        reward_model.add_adapters(config.lora_rank, config.lora_alpha)
+        reward_model.add_adapters(config.lora_rank, config.lora_alpha, base=config.model_name_or_path)
     trainer = RewardModelTrainer(reward_model, train, heldout, config, progress)
     trainer.train(resume_from_checkpoint=checkpoint)
-    reward_model.merge_adapters()
+    if config.merge_adapters:
+        reward_model.merge_adapters()
     reward_model.model.eval()
     if config.calibrate and heldout:
         temperature = fitted_temperature(reward_model, heldout)
@@ -108,7 +109,8 @@ def save(
     """Writes the checkpoint, its model card, and the recipe with a fingerprint of the weights."""
     reward_model.save_pretrained(folder)
     (folder / "README.md").write_text(card)
-    digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+    weights = "model.safetensors" if reward_model.adapters is None else f"{ADAPTERS}/adapter_model.safetensors"
+    digest = hashlib.sha256((folder / weights).read_bytes()).hexdigest()
     recipe = {key: value for key, value in asdict(config).items() if key != "output_dir"}
     (folder / "recipe.json").write_text(
         json.dumps({"recipe": recipe, "sha256": digest, "figures": metrics}, indent=2) + "\n"
@@ -129,8 +131,7 @@ def load(config: RewardModelTrainConfig) -> VerifyRM:
     """An existing VerifyRM to train further, or a new one on a causal model's backbone."""
     path = resolve_model(config.model_name_or_path, "policy")
     check_model_folder(path, "model_name_or_path")
-    architectures = AutoConfig.from_pretrained(path).architectures or []
-    if any("SequenceClassification" in name for name in architectures):
+    if is_reward_model(path):
         return VerifyRM.from_pretrained(path, device="cpu")  # the Trainer places it
     settings = VerifyRMSettings(with_reference=config.with_reference, max_tokens=config.max_tokens)
     return VerifyRM.from_backbone(path, settings=settings, seed=config.seed)

@@ -14,7 +14,7 @@ from cooper_rl.engines.trl.trainer import CooperTrainer, training_rows
 from cooper_rl.errors import CooperError
 from cooper_rl.method.checkpoints import last_checkpoint
 from cooper_rl.settings.train import TrainRecipe
-from cooper_rl.verifyrm.model import adapter_settings
+from cooper_rl.verifyrm.adapters import adapter_settings
 
 logger = logging.getLogger(__name__)
 
