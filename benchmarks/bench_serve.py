@@ -234,7 +234,7 @@ def same_tensors(ours: Path, theirs: Path) -> bool:
 def compared(run: Path, straight: Path, steps: int) -> dict[str, Any]:
     """What of a run through the server is the run in one process, to the last digit."""
     ours = {row["step"]: row for row in read_metrics(run / "server")}
-    clients = {row["step"]: row for row in read_metrics(run / "client") if "reward" in row}
+    clients = {row["step"]: row for row in read_metrics(run / "client") if "grad_norm" in row}
     theirs = {row["step"]: row for row in read_metrics(straight)}
     compared, differing = 0, set()
     for step in range(1, steps + 1):
