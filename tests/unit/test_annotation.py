@@ -81,12 +81,13 @@ def test_a_domain_s_system_prompt_is_told_where_the_settings_have_none(serve, pr
         collect(config, resume=True)
 
 
-def test_worked_solutions_are_taken_as_they_are(tmp_path):
+def test_worked_solutions_are_taken_as_they_are(tmp_path, caplog):
     path = tmp_path / "problems.jsonl"
     rows = [{"question": "q1", "answer": "4", "worked_solution": "2 + 2 = 4"}, {"question": "q2", "answer": "5"}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     counts = collect(collecting(path, "none", tmp_path, models=["worked_solutions"]))
     assert counts == {"worked_solutions": {"before": 0, "collected": 1, "failed": 1}}
+    assert "missing completions: 1," in caplog.text and "it has no worked solution" in caplog.text
     (record,) = lines(tmp_path / "out.jsonl")
     assert (record["completion"], record["model"]) == ("2 + 2 = 4", "worked_solutions")
 

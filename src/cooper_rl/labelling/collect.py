@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import random
 import re
 from collections import Counter
@@ -19,6 +20,8 @@ from cooper_rl.jsonl import line_of, written_before
 from cooper_rl.records import Problem
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.labelling import CollectConfig
+
+logger = logging.getLogger(__name__)
 
 Key = tuple[str, str, int]  # model, problem, number of the sample
 # These names are not models. worked_solutions gives the data set's solutions. written_answers gives bare reference
@@ -85,15 +88,21 @@ def collect(
     output.parent.mkdir(parents=True, exist_ok=True)
     with output.open("a", encoding="utf-8") as file:
         for model in config.models:
-            own = [task for task in waiting if task.model == model]
+            own, reason = [task for task in waiting if task.model == model], ""
             for task, generation in generations(config, model, own, load):
                 counts[model]["failed" if generation.text is None else "collected"] += 1
-                if generation.text is not None:
+                if generation.text is None:
+                    reason = f"{task.problem.problem_id}: {generation.finish_reason}"
+                else:
                     file.write(line_of(record(config, task, generation)))
                     file.flush()
                 if progress:
                     written = sum(c["before"] + c["collected"] for c in counts.values())
                     progress(completed=written, total=len(tasks), description=model)
+            if reason:
+                logger.warning(
+                    "%s: missing completions: %d, the last one of %s", model, counts[model]["failed"], reason
+                )
     return {model: dict(count) for model, count in counts.items()}
 
 

@@ -1,6 +1,8 @@
 """Registers the platform "cpu", the FSDP engine on it, and the rollout server "seeded"."""
 
-import cooper_rl.engines.verl.plugin  # noqa: F401, I001  # verl loads it after this module, and what follows needs it
+import sys  # noqa: I001  # the order below matters
+
+import cooper_rl.engines.verl.plugin  # noqa: F401  # verl loads it after this module, and what follows needs it
 import verl_cpu.platform  # noqa: F401  # before the modules of verl that ask for the platform
 import verl.utils.distributed as distributed
 from verl.workers.engine import EngineRegistry
@@ -9,6 +11,12 @@ from verl.workers.rollout.base import _ROLLOUT_REGISTRY
 from verl.workers.rollout.replica import RolloutReplicaRegistry
 
 from verl_cpu.platform import constant
+
+
+if "vllm" in sys.modules:  # a process of vLLM's: its CPU kernels would drop the weights as they were loaded
+    import vllm._custom_ops as ops
+
+    ops._supports_onednn = False
 
 
 def with_gloo(timeout_second=None, backend=None, start=distributed.initialize_global_process_group_ray):
