@@ -33,7 +33,8 @@ from rounding import assert_same_but_for_rounding
 
 pytestmark = [pytest.mark.slow, pytest.mark.verl, pytest.mark.timeout(2400)]
 STEPS, SAVED, LAST = 4, "global_step_2", "global_step_4"
-LEARNING = {"max_steps": 12, "save_steps": 100, "heldout_steps": 0, "heldout_dataset_size": 100, "warmup_steps": 1}
+LEARNING = {"max_steps": 20, "save_steps": 100, "heldout_steps": 0, "heldout_dataset_size": 400, "warmup_steps": 20}
+LEARNING |= {"heldout_temperature": 1.0}
 OF_THE_MACHINE = ("time", "perf/", "timing", "throughput", "memory", "tokens_per_sec")
 
 
@@ -222,16 +223,16 @@ OF_ITS_OWN = {  # a device for the reward model alone, beside the policy's
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_it_learns(tmp_path, ranks):
-    """Twelve steps: the held-out problems that are right in truth, and the reward.
+    """The first 20 steps of the quickstart: reward and true accuracy rise.
 
     With one rank the reward model has a device of its own. With two it is sharded over the policy's.
     """
     how = {"verl": OF_ITS_OWN} if ranks == 1 else {"reward_model_sharded": True}
-    rows = train(tmp_path / "run", ranks, **{**LEARNING, **how, "per_device_train_batch_size": 128 // ranks})
+    rows = train(tmp_path / "run", ranks, **LEARNING, **how)
     shown = ("reward", "accuracy/rule", "eval/true_accuracy", "eval/reward_model_accuracy")
     print({step: {name: row[name] for name in shown if name in row} for step, row in rows.items()})
-    assert rows[12]["eval/true_accuracy"] > rows[0]["eval/true_accuracy"]
-    first, last = ([rows[step]["reward"] for step in steps] for steps in (range(1, 4), range(10, 13)))
+    assert rows[20]["eval/true_accuracy"] > rows[0]["eval/true_accuracy"] + 0.05
+    first, last = ([rows[step]["reward"] for step in steps] for steps in (range(1, 6), range(16, 21)))
     assert sum(last) > sum(first)
 
 
