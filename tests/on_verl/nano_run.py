@@ -33,7 +33,7 @@ def on_cpu(ranks=1):
         f"{REF}.fsdp_config.use_torch_compile": False,
         f"{ROLLOUT}.name": "seeded",
         f"{ROLLOUT}.tensor_model_parallel_size": ranks,  # one rollout server
-        f"{ROLLOUT}.calculate_log_probs": False,
+        f"{ROLLOUT}.calculate_log_probs": True,  # verl compares them with the policy's own
         f"{ROLLOUT}.agent.num_workers": 1,
         "data.dataloader_num_workers": 0,
         "transfer_queue.backend.SimpleStorage.num_data_storage_units": 1,

@@ -1,10 +1,12 @@
 """Registers the platform "cpu", the FSDP engine on it, and the rollout server "seeded"."""
 
 import sys  # noqa: I001  # the order below matters
+import time
 
 import cooper_rl.engines.verl.plugin  # noqa: F401  # verl loads it after this module, and what follows needs it
 import verl_cpu.platform  # noqa: F401  # before the modules of verl that ask for the platform
 import verl.utils.distributed as distributed
+from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
 from verl.workers.engine import EngineRegistry
 from verl.workers.engine.fsdp import transformer_impl
 from verl.workers.rollout.base import _ROLLOUT_REGISTRY
@@ -37,5 +39,12 @@ def seeded():
     return SeededReplica
 
 
+def ask_again(self, _, last_told):
+    """verl asks every two seconds whether all rollouts are there. nano's take less."""
+    time.sleep(0.1)
+    return last_told
+
+
+ReplayBuffer._wait_for_next_poll = ask_again
 RolloutReplicaRegistry.register("seeded", seeded)
 _ROLLOUT_REGISTRY["seeded", "async"] = "verl_cpu.rollouts.SeededAdapter"

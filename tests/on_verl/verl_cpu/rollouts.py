@@ -51,32 +51,37 @@ class SeededServer:
                 for *_, future in some:
                     future.set_exception(error)
                 raise
-            for (*_, future), ids in zip(some, written, strict=True):
-                output = TokenOutput(token_ids=ids, stop_reason="completed")
+            for (*_, future), (ids, log_probs) in zip(some, written, strict=True):
+                output = TokenOutput(token_ids=ids, log_probs=log_probs, stop_reason="completed")
                 output.extra_fields["global_steps"] = self.step
                 future.set_result(output)
 
     @torch.no_grad()
     def write(self, requests):
-        """Token ids of a completion of each request: one uniform number for each of its tokens."""
+        """Token ids of a completion of each request, and their log-probabilities: a uniform number for each token."""
         width = max(len(prompt) for prompt, _, _ in requests)
         ids = torch.tensor([[self.pad] * (width - len(prompt)) + list(prompt) for prompt, _, _ in requests])
         mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt, _, _ in requests])
         drawn = torch.stack([self.uniform(name) for _, _, name in requests])
         temperature = torch.tensor([t for _, t, _ in requests])[:, None]
-        rows, done, cache = [[] for _ in requests], torch.zeros(len(requests), dtype=torch.bool), None
+        rows, done, cache = [([], []) for _ in requests], torch.zeros(len(requests), dtype=torch.bool), None
         for place in range(self.length):
             positions = (mask.cumsum(1) - 1).clamp(min=0)[:, -ids.shape[1] :]
             out = self.model(
                 input_ids=ids, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True
             )
             logits, cache = out.logits[:, -1].double(), out.past_key_values
-            sums = (logits / temperature.clamp(min=1e-6)).softmax(-1).cumsum(-1)
+            probs = (logits / temperature.clamp(min=1e-6)).softmax(-1)
+            sums = probs.cumsum(-1)
             chosen = (sums < drawn[:, place, None] * sums[:, -1:]).sum(-1).clamp(max=logits.shape[-1] - 1)
             chosen = torch.where(temperature[:, 0] > 0, chosen, logits.argmax(-1))
-            for row, (token, ended) in enumerate(zip(chosen.tolist(), done.tolist(), strict=True)):
+            told = probs.gather(1, chosen[:, None])[:, 0].log()
+            for row, (token, log_prob, ended) in enumerate(
+                zip(chosen.tolist(), told.tolist(), done.tolist(), strict=True)
+            ):
                 if not ended:
-                    rows[row].append(token)
+                    rows[row][0].append(token)
+                    rows[row][1].append(log_prob)
             done |= chosen == self.eos
             if done.all():
                 break
