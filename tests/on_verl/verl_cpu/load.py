@@ -6,7 +6,6 @@ import time
 import cooper_rl.engines.verl.plugin  # noqa: F401  # verl loads it after this module, and what follows needs it
 import verl_cpu.platform  # noqa: F401  # before the modules of verl that ask for the platform
 import verl.utils.distributed as distributed
-from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
 from verl.workers.engine import EngineRegistry
 from verl.workers.engine.fsdp import transformer_impl
 from verl.workers.rollout.base import _ROLLOUT_REGISTRY
@@ -44,6 +43,8 @@ def ask_again(self, _, last_told):
     time.sleep(0.1)
     return last_told
 
+
+from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer  # noqa: E402  # it reads what is replaced above
 
 ReplayBuffer._wait_for_next_poll = ask_again
 RolloutReplicaRegistry.register("seeded", seeded)
