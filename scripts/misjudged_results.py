@@ -26,6 +26,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from results_data import runs_in
+
 from cooper_rl.domains.nano.collect import collect
 from cooper_rl.domains.problems import load_problems, truth_of
 from cooper_rl.jsonl import line_of, whole_records, write_atomically
@@ -33,7 +35,7 @@ from cooper_rl.method.checkpoints import last_checkpoint
 from cooper_rl.method.loop import REWARD_MODEL
 from cooper_rl.method.replay import FILE
 from cooper_rl.records import THRESHOLD, Problem, Triple, Verdict
-from cooper_rl.report.runs import Run, find_runs, read_run
+from cooper_rl.report.runs import Run
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm import VerifyRM
@@ -156,8 +158,8 @@ def table(records: Sequence[Data], columns: Mapping[str, str]) -> str:
 
 
 def finished_runs(folders: Sequence[Path]) -> list[Run]:
-    """The finished ones of the run folders, or of those in these folders."""
-    runs = [read_run(path) for path in find_runs(folders) if (path / "finished.json").is_file()]
+    """As `results_data.runs_in`; without any, the program ends."""
+    runs = runs_in(folders)
     if not runs:
         raise SystemExit(f"{folders[0]}: no finished run")
     return runs

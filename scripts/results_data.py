@@ -80,7 +80,11 @@ def loss_step(measured: Sequence[tuple[int, float]]) -> float | None:
     return None
 
 
+def runs_in(folders: Sequence[Path]) -> list[Run]:
+    """The finished ones of these run folders, or of those in these folders."""
+    return [read_run(path) for path in find_runs(folders) if (path / "finished.json").is_file()]
+
+
 def finished(folder: Path) -> list[Data]:
     """Of the finished runs in a folder."""
-    done = [path for path in find_runs([folder]) if (path / "finished.json").is_file()]
-    return [entry_of(read_run(path)) for path in done]
+    return [entry_of(run) for run in runs_in([folder])]

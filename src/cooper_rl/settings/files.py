@@ -29,7 +29,8 @@ def resolve_model(name: str, part: str) -> str:
     if name in EMBEDDED:
         return str(EMBEDDED[name][part])
     here = Path("models", name.rpartition("/")[2].lower())
-    return str(here) if not looks_local(name) and here.is_dir() and not Path(name).exists() else name
+    hub = not looks_local(name) and not Path(name).parent.exists()  # runs/NAME is a path where there is a folder runs
+    return str(here) if hub and here.is_dir() else name
 
 
 def base_of(folder: str | Path) -> str:

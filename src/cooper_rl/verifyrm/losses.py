@@ -61,9 +61,7 @@ def prefix_loss(logits_B_S: Tensor, labels_B_S: Tensor, valid_B_S: Tensor) -> tu
     shapes = {tuple(t.shape) for t in (logits_B_S, labels_B_S, valid_B_S)}
     if len(shapes) != 1 or logits_B_S.dim() != 2:
         raise ValueError(f"prefix_loss needs three tensors of one shape (B, S), got {sorted(shapes)}")
-    weight_B_S = valid_B_S.float()
-    weight_B_S = weight_B_S / weight_B_S.sum(1, keepdim=True).clamp(min=1.0)
-    weight_B_S = weight_B_S / weight_B_S.sum().clamp(min=1.0)
+    weight_B_S = _even(valid_B_S)
     losses_B_S = F.binary_cross_entropy_with_logits(logits_B_S.float(), labels_B_S.float(), reduction="none")
     loss = (losses_B_S * weight_B_S).sum()
     hits_B_S = ((logits_B_S > 0) == (labels_B_S > 0.5)).float()
@@ -87,13 +85,19 @@ def step_margin_loss(
         such pairs in which the right prefix is valued higher.
     """
     right_B_S, wrong_B_S = valid_B_S & (labels_B_S > 0.5), valid_B_S & (labels_B_S <= 0.5)
-    weight_B_S_S = (right_B_S[:, :, None] & wrong_B_S[:, None, :]).float()
-    weight_B_S_S = weight_B_S_S / weight_B_S_S.sum((1, 2), keepdim=True).clamp(min=1.0)
-    weight_B_S_S = weight_B_S_S / weight_B_S_S.sum().clamp(min=1.0)
+    pairs_B_S_S = right_B_S[:, :, None] & wrong_B_S[:, None, :]
+    weight_B_S_S = _even(pairs_B_S_S.flatten(1)).view(pairs_B_S_S.shape)
     above_B_S_S = (logits_B_S[:, :, None] - logits_B_S[:, None, :]).float()
     loss = -(F.logsigmoid(above_B_S_S - margin) * weight_B_S_S).sum()
     order = ((above_B_S_S > 0).float() * weight_B_S_S).sum()
     return loss, {"step_margin_loss": loss.item(), "step_order": order.item()}
+
+
+def _even(valid_B_N: Tensor) -> Tensor:
+    """Weights of a mean over each row's valid entries, then over the rows that have one."""
+    weight_B_N = valid_B_N.float()
+    weight_B_N = weight_B_N / weight_B_N.sum(1, keepdim=True).clamp(min=1.0)
+    return weight_B_N / weight_B_N.sum().clamp(min=1.0)
 
 
 def bce_loss(logits_B: Tensor, labels_B: Tensor, *, positive_weight: float = 1.0) -> tuple[Tensor, dict[str, float]]:

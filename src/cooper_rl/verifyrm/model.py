@@ -88,12 +88,9 @@ class VerifyRM:
         peft = optional("peft", extra="peft", needed_by="loading low-rank adapters")
         base = base_of(path)
         check_model_folder(base, f"{path}: the adapters' base")
-        if is_reward_model(base):
-            found = cls.from_pretrained(base, device=device, bf16=bf16)
-        else:
-            found = cls.from_backbone(base)
-            found.model.to(device or own_device())
-            found.autocast = torch.bfloat16 if bf16 else None
+        found = cls.from_pretrained(base, device=device) if is_reward_model(base) else cls.from_backbone(base)
+        found.model.to(device or own_device())
+        found.autocast = torch.bfloat16 if bf16 else None
         found.adapters = peft.PeftModel.from_pretrained(found.model, path / ADAPTERS)
         found.merge_adapters()
         found.model.eval()
@@ -276,6 +273,11 @@ class VerifyRM:
         self.tokenizer.save_pretrained(folder)
         self.save_settings(folder)
 
+    @property
+    def weights_file(self) -> str:
+        """What `save_pretrained` writes the trained weights to, within its folder."""
+        return "model.safetensors" if self.adapters is None else f"{ADAPTERS}/adapter_model.safetensors"
+
     def save_settings(self, folder: str | Path) -> None:
         """Writes verifyrm.json, the settings that the weights in the folder are scored with."""
         (Path(folder) / SETTINGS_FILE).write_text(json.dumps(asdict(self.settings), indent=2) + "\n")
@@ -286,7 +288,7 @@ class VerifyRM:
         Raises:
             BadInputError: the folder holds the weights of another model.
         """
-        name = "model.safetensors" if self.adapters is None else f"{ADAPTERS}/adapter_model.safetensors"
+        name = self.weights_file
         if not (Path(folder) / name).is_file():
             raise BadInputError(f"{folder}: no {name}: it is of another reward model; start in a new output_dir")
         weights = load_file(Path(folder) / name)

@@ -13,7 +13,7 @@ from transformers.trainer_utils import get_last_checkpoint
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import THRESHOLD, LabelledCompletion
-from cooper_rl.settings.files import ADAPTERS, check_model_folder, resolve_model
+from cooper_rl.settings.files import check_model_folder, resolve_model
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.synthesis.augment import augmented
 from cooper_rl.verifyrm.adapters import is_reward_model
@@ -109,8 +109,7 @@ def save(
     """Writes the checkpoint, its model card, and the recipe with a fingerprint of the weights."""
     reward_model.save_pretrained(folder)
     (folder / "README.md").write_text(card)
-    weights = "model.safetensors" if reward_model.adapters is None else f"{ADAPTERS}/adapter_model.safetensors"
-    digest = hashlib.sha256((folder / weights).read_bytes()).hexdigest()
+    digest = hashlib.sha256((folder / reward_model.weights_file).read_bytes()).hexdigest()
     recipe = {key: value for key, value in asdict(config).items() if key != "output_dir"}
     (folder / "recipe.json").write_text(
         json.dumps({"recipe": recipe, "sha256": digest, "figures": metrics}, indent=2) + "\n"
