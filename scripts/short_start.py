@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
 import yaml
 from datasets import Dataset
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -27,8 +28,10 @@ from cooper_rl.domains.schoolbook import Schoolbook
 from cooper_rl.domains.schoolbook_closings import closing
 from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.generation import conversation
+from cooper_rl.settings.files import ADAPTERS, resolve_model
 from cooper_rl.settings.train import TrainerSettings
 from cooper_rl.verifiers import RuleVerifier
+from cooper_rl.verifyrm.adapters import adapter_settings, round_adapters, store_in_bfloat16
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class StartRecipe:
     seed: int = 0
     heldout: int = 300  # problems that the result is measured on
     max_completion_length: int = 64
+    lora_rank: int = 0  # above 0 low-rank adapters are trained; they are kept in a folder of their own and merged
     trainer: dict[str, Any] = field(default_factory=dict)  # further settings of trl.SFTConfig
 
 
@@ -77,23 +81,47 @@ def measure(recipe: StartRecipe, model: Any, tokenizer: Any) -> dict[str, float]
         return heldout.measure(model, tokenizer, None, verifier)
 
 
+def saved_and_merged(model: Any, recipe: StartRecipe) -> Any:
+    """Writes a PeftModel's adapters, rounded to bfloat16, to their own folder; returns the model with them merged."""
+    folder = Path(recipe.output_dir) / ADAPTERS
+    round_adapters(model)
+    model.peft_config["default"].base_model_name_or_path = recipe.model_name_or_path
+    model.save_pretrained(folder, save_embedding_layers=False)
+    store_in_bfloat16(folder / "adapter_model.safetensors")
+    return model.merge_and_unload()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Make a short start on worked solutions.")
     parser.add_argument("--config", type=Path, required=True)
     recipe = read_recipe(parser.parse_args().config)
-    tokenizer = AutoTokenizer.from_pretrained(recipe.model_name_or_path)
-    model = AutoModelForCausalLM.from_pretrained(recipe.model_name_or_path, dtype="float32")
+    path = resolve_model(recipe.model_name_or_path, "policy")
+    tokenizer = AutoTokenizer.from_pretrained(path)
+    model = AutoModelForCausalLM.from_pretrained(path, dtype="float32")
     settings = SFTConfig(
-        output_dir=recipe.output_dir, seed=recipe.seed, report_to="none", save_strategy="no", **recipe.trainer
+        output_dir=recipe.output_dir,
+        seed=recipe.seed,
+        use_cpu=not torch.accelerator.is_available(),
+        report_to="none",
+        save_strategy="no",
+        **recipe.trainer,
     )
     trainer = SFTTrainer(
-        model, settings, train_dataset=Dataset.from_list(demonstrations(recipe)), processing_class=tokenizer
+        model,
+        settings,
+        train_dataset=Dataset.from_list(demonstrations(recipe)),
+        processing_class=tokenizer,
+        peft_config=adapter_settings("CAUSAL_LM", recipe.lora_rank) if recipe.lora_rank else None,
     )
     started = time.monotonic()
     trainer.train()
     minutes = (time.monotonic() - started) / 60
-    trainer.save_model(recipe.output_dir)
-    found = {"recipe": asdict(recipe), "minutes": round(minutes, 1), **measure(recipe, model.eval(), tokenizer)}
+    trained = trainer.model
+    if recipe.lora_rank:
+        trained = saved_and_merged(trained, recipe)
+    trained.save_pretrained(recipe.output_dir)
+    tokenizer.save_pretrained(recipe.output_dir)
+    found = {"recipe": asdict(recipe), "minutes": round(minutes, 1), **measure(recipe, trained.eval(), tokenizer)}
     (Path(recipe.output_dir) / "start.json").write_text(json.dumps(found, indent=2) + "\n")
     print(json.dumps(found, indent=2))
 

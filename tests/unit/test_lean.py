@@ -84,8 +84,8 @@ def test_windows_states_and_dropout_are_left_to_trl():
     assert not lean.continues_prompts(model.train())
 
 
-@pytest.fixture
-def trainer(tmp_path):
+@pytest.fixture(params=[False])
+def trainer(tmp_path, request):
     settings = GRPOConfig(
         str(tmp_path),
         per_device_train_batch_size=8,
@@ -94,7 +94,7 @@ def trainer(tmp_path):
         beta=0.01,
         report_to="none",
         use_cpu=True,
-        bf16=False,
+        bf16=request.param,
         gradient_checkpointing=False,
         model_init_kwargs={"dtype": "float32"},
     )
@@ -145,12 +145,16 @@ def test_a_model_that_differs_is_left_to_trl(trainer, monkeypatch, caplog):
     assert "TRL's own way" in caplog.text
 
 
+@pytest.mark.parametrize("trainer", [False, True], indirect=True, ids=["float32", "bfloat16"])
 def test_completions_are_drawn_by_the_models_probabilities(trainer):
     """What the trainer's settings ask for: at temperature 1 the drawn tokens' surprise is their entropy, on average."""
     trainer.model.train()
+    precisions = set()
+    trainer.model.register_forward_hook(lambda *_: precisions.add(torch.is_autocast_enabled("cpu")))
     torch.manual_seed(0)
     prompts = [[5, 6, 7, 8]] * 400
     written, logprobs = trainer._generate_single_turn(prompts, None, {}, 4)
+    assert precisions == {trainer.args.bf16}
     assert logprobs is None and all(1 <= len(row) <= 8 for row in written)
     ids = torch.tensor([prompt + row + [0] * (8 - len(row)) for prompt, row in zip(prompts, written, strict=True)])
     mask = torch.tensor([[1] * (4 + len(row)) + [0] * (8 - len(row)) for row in written])

@@ -50,7 +50,7 @@ def test_the_short_start(monkeypatch):
 
     recipe = replace(read_recipe(RECIPES[0].parent / f"{START}.yaml"), problems=8)
     assert len(demonstrations(recipe)) == 8 and demonstrations(recipe) == demonstrations(recipe)
-    SFTConfig(output_dir="unused", report_to="none", **recipe.trainer)
+    SFTConfig(output_dir="unused", report_to="none", use_cpu=True, **recipe.trainer)
 
 
 def made(recipe):

@@ -25,9 +25,10 @@ from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.synthesis.augment import augmented, slipped
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm import VerifyRM
+from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.losses import bce_loss
 from cooper_rl.verifyrm.model import VerifyRMSettings
-from cooper_rl.verifyrm.train import fitted_temperature, train_reward_model
+from cooper_rl.verifyrm.train import fitted_temperature, train_reward_model, training_data
 from cooper_rl.verifyrm.trainer import LengthBuckets, RewardModelTrainer, lr_factor
 from cooper_rl.verifyrm.triples import read_triples
 from ranks import COOPER
@@ -154,7 +155,12 @@ def test_adapters_saved_alone_are_the_merged_model(train_file, tmp_path, monkeyp
     assert written["base_model_name_or_path"] == "Somebody/Nano-Policy"
     triples = [LabelledCompletion("1 + 1?", "2", f"The answer is {n}.", n == 2) for n in range(6)]
     merged, alone = (VerifyRM.from_pretrained(tmp_path / name).score_records(triples) for name in ("merged", "alone"))
-    assert torch.allclose(merged, alone, atol=1e-5)
+    assert torch.allclose(merged, alone, atol=1e-2) and not torch.equal(merged, alone)  # rounded to bfloat16
+    stored = load_file(tmp_path / "alone" / "adapters" / "adapter_model.safetensors")
+    assert {value.dtype for value in stored.values()} == {torch.bfloat16}
+    figures = json.loads((tmp_path / "alone" / "recipe.json").read_text())["figures"]
+    heldout = training_data(config_of(train_file, tmp_path / "alone", **settings))[1]
+    assert figures == evaluate(VerifyRM.from_pretrained(tmp_path / "alone").score_records, heldout)
     assert shape_of(str(tmp_path / "alone")) == shape_of(resolve_model("nano", "policy"))
     further = {**settings, "model_name_or_path": str(tmp_path / "alone"), "merge_adapters": False}
     train_reward_model(config_of(train_file, tmp_path / "further", **further, learning_rate=1e-9))

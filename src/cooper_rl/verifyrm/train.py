@@ -16,7 +16,7 @@ from cooper_rl.records import THRESHOLD, LabelledCompletion
 from cooper_rl.settings.files import check_model_folder, resolve_model
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.synthesis.augment import augmented
-from cooper_rl.verifyrm.adapters import is_reward_model
+from cooper_rl.verifyrm.adapters import is_reward_model, round_adapters, store_in_bfloat16
 from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.losses import bce_loss
 from cooper_rl.verifyrm.model import VerifyRM, VerifyRMSettings
@@ -61,6 +61,8 @@ def train_reward_model(
     trainer.train(resume_from_checkpoint=checkpoint)
     if config.merge_adapters:
         reward_model.merge_adapters()
+    elif reward_model.adapters is not None:
+        round_adapters(reward_model.adapters)  # as they are stored, so that the figures are of what is saved
     reward_model.model.eval()
     if config.calibrate and heldout:
         temperature = fitted_temperature(reward_model, heldout)
@@ -108,6 +110,8 @@ def save(
 ) -> None:
     """Writes the checkpoint, its model card, and the recipe with a fingerprint of the weights."""
     reward_model.save_pretrained(folder)
+    if reward_model.adapters is not None:
+        store_in_bfloat16(folder / reward_model.weights_file)
     (folder / "README.md").write_text(card)
     digest = hashlib.sha256((folder / reward_model.weights_file).read_bytes()).hexdigest()
     recipe = {key: value for key, value in asdict(config).items() if key != "output_dir"}

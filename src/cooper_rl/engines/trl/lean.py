@@ -24,8 +24,8 @@ from cooper_rl.generation.decode import complete, distinct_rows
 from cooper_rl.verifyrm.scoring import buckets, spread, tokens_of_a_pass
 
 logger = logging.getLogger(__name__)
-TOLERANCE = {torch.float32: 1e-3}  # of the mean difference from TRL's log-probabilities, where the two are compared
-OTHER_TOLERANCE = 3e-2
+TOLERANCE = 1e-3  # of the mean difference from TRL's log-probabilities in float32, where the two are compared
+HALF_TOLERANCE = 3e-2  # the same where forward passes are computed in 16 bits, whatever type comes out of them
 
 
 class LeanGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
@@ -49,6 +49,7 @@ class LeanGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
                 gradient_checkpointing_kwargs=self.args.gradient_checkpointing_kwargs,
             ) as model,
             torch.no_grad(),
+            self.accelerator.autocast(),  # the precision of the log-probabilities
         ):
             pad_id = self._tokenizer.pad_token_id
             return complete(
@@ -98,7 +99,8 @@ class LeanGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             with torch.no_grad():
                 expected, _, _ = super()._get_per_token_logps_and_entropies(model, *few)
             difference = (logps - expected).abs().sum() / few[1][:, -logits_to_keep:].sum().clamp(min=1)
-            equal = bool(difference <= TOLERANCE.get(expected.dtype, OTHER_TOLERANCE))
+            half = self.args.bf16 or self.args.fp16 or expected.dtype != torch.float32
+            equal = bool(difference <= (HALF_TOLERANCE if half else TOLERANCE))
             if not equal:
                 logger.warning("a shared prompt changes this model's log-probabilities: TRL's own way is taken")
             self._equal_models[id(model)] = equal

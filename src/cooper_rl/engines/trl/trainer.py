@@ -114,7 +114,10 @@ class CooperTrainer(LeanGRPOTrainer):
     def measure(self) -> dict[str, float]:
         """Makes the held-out measurements and returns their metrics."""
         assert self.heldout is not None
-        with unwrap_model_for_generation(self.model_wrapped, self.accelerator) as policy:  # gathers a sharded policy
+        with (
+            unwrap_model_for_generation(self.model_wrapped, self.accelerator) as policy,  # gathers a sharded policy
+            self.accelerator.autocast(),
+        ):
             return self.heldout.measure(policy, self.processing_class, self.reward_model, self.verifier)
 
     def signalled_anywhere(self) -> bool:
