@@ -418,7 +418,8 @@ def test_a_rounded_reference_accepts_what_rounds_to_it(reference, answer):
     within = abs(Fraction(str(reference)) - answer) <= Fraction(1, 200)
     exact = answer.denominator == 1
     if within or not exact:
-        assert same(str(reference), f"{answer.numerator}/{answer.denominator}") is within
+        accepted = same(str(reference), f"{answer.numerator}/{answer.denominator}")
+        assert (accepted is True) is within  # 1.00 and 1/100 are left open: one may be in percent
 
 
 @pytest.mark.parametrize(

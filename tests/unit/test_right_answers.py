@@ -49,6 +49,8 @@ NAMED = [
     ("03:22", "The answer is 202 minutes."),
     ("00:27", "The answer is 27."),
     ("00:27", "It took 27 minutes."),
+    ("00:27", "The answer is 00:27 minutes."),
+    ("01:27", "The answer is 00:87 minutes."),
     ("-37", "23 - 60 is negative 37."),
     ("2.78", r"AM: \boxed{566} meters. FM, with \( c = 300 \): \boxed{2.78} meters."),
 ]
@@ -57,6 +59,15 @@ NAMED = [
 @pytest.mark.parametrize(("reference", "completion"), NAMED)
 def test_named_examples(reference, completion):
     assert explain(reference, completion).verdict is not Verdict.INCORRECT
+
+
+@pytest.mark.parametrize(
+    "completion",
+    ["The answer is 00:87 minutes.", "The answer is 00 minutes.", "The answer is 00:19 minutes.", r"\boxed{00:00}"],
+)
+def test_a_duration_is_not_the_nought_that_math_verify_reads(completion):
+    """A policy that was trained against the rule found these: each was CORRECT for 00:31."""
+    assert explain("00:31", completion).verdict is not Verdict.CORRECT
 
 
 @cache

@@ -22,7 +22,7 @@ _BASED = re.compile(
 )
 _REPEATING = re.compile(r"(-?)(\d*)\.(\d*)\\(?:overline|bar) ?\{? ?(\d+) ?\}?")
 _ZEROS = re.compile(r"[-+]?00")
-_CLOCK = re.compile(r"\d{1,2}:\d\d")
+_CLOCK = re.compile(r"\d{1,2}:\d\d(?!\d)")
 _HALF_DAY = re.compile(r"(?<=\d) ?([ap])\.? ?m\.?", re.IGNORECASE)
 _SIGN = re.compile(r"\s*(?P<sign>[-+]?)\s*(?:(?:US|USD|EUR|Rs\.?)\s*)?[$€£¥₹]?\s*(?P<sign2>[-+]?)\s*")
 
@@ -85,7 +85,8 @@ class Number(AnswerForm):
     def _may_mean(self, answer: Number) -> bool:
         """Whether two numbers that are not equal may still mean the same: rounded, or in units that are not written."""
         if self.clock and answer.clock:
-            return self.value == answer.value != 0 and self.half_day == answer.half_day
+            ratio = self.value == answer.value != 0 and self.half_day == answer.half_day
+            return ratio or "6" <= max(self.clock[-2], answer.clock[-2])  # 00:87 may be 01:27
         if (self.clock and answer.unit) or (answer.clock and self.unit):  # 3:22 may be 202 minutes
             return True
         if self._is_past_midnight or answer._is_past_midnight:  # 00:27 may be 27
@@ -107,7 +108,7 @@ class Number(AnswerForm):
 
 def number(text: str) -> Number | None:
     """Reads the whole text, without its markup, as a number; None if it is not one."""
-    if len(text) > MAX_DIGITS or (_ZEROS.match(text) and not _CLOCK.fullmatch(text)):
+    if len(text) > MAX_DIGITS or (_ZEROS.match(text) and not _CLOCK.match(text)):
         return None
     repeating = _REPEATING.fullmatch(text)
     if repeating:

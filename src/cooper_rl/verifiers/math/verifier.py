@@ -73,7 +73,7 @@ class MathVerifier:
         if guess and isinstance(gold, Number) and not gold.unit:
             return _explain_guess(reference, gold, self._form_of(guess), guess)
         if reading.stated is None or answer is None:
-            return _equal_or_open(library.explain_reading(reference, reading))
+            return _by_library(reference, gold, reading)
         return _explain_forms(reference, gold, reading, reading.stated, answer)
 
     def _answer_form(self, text: str, gold: AnswerForm | None, *, bare: bool) -> AnswerForm | None:
@@ -123,7 +123,7 @@ def _explain_forms(
     if found is Comparison.OPEN or unfinished or (gold is not None and _is_open(gold, answer)):
         return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, shown(reference), shown(text))
     own = reading if isinstance(answer, Words) else read(f"\\boxed{{{text}}}")
-    return _equal_or_open(library.explain_reading(reference, own))
+    return _by_library(reference, gold, own)
 
 
 def _may_be_absent(gold: AnswerForm | None, reading: Reading, answer: AnswerForm | None) -> bool:
@@ -144,8 +144,14 @@ def _states_nothing(reading: Reading, answer: AnswerForm | None) -> bool:
     return answer is None and (reading.bare or reading.stated is None)
 
 
-def _equal_or_open(found: Verification) -> Verification:
-    """math-verify's judgement, whose INCORRECT proves nothing: it also stands for "could not be compared"."""
+def _by_library(reference: str, gold: AnswerForm | None, reading: Reading) -> Verification:
+    """math-verify's judgement, whose INCORRECT proves nothing: it also stands for "could not be compared".
+
+    It is not asked about a time or duration: it reads 00:31 as nought, and so is `00:87 minutes` to it.
+    """
+    if isinstance(gold, Number) and gold.clock:
+        return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, shown(reference), shown(reading.stated or ""))
+    found = library.explain_reading(reference, reading)
     if found.verdict is not Verdict.INCORRECT:
         return found
     return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, found.parsed_reference, found.parsed_answer)
