@@ -85,6 +85,8 @@ def _same_value(reference: Number | Expression, answer: Number | Expression) -> 
         return Comparison.EQUAL
     if isinstance(reference, Number) and reference.decimals is None and algebra.is_unfinished(_text(answer)):
         return Comparison.NOT_KNOWN
+    if any(isinstance(side, Number) and side.clock for side in (reference, answer)):
+        return Comparison.OPEN  # the value of 00:04 is not that of 0m
     found = _by_estimate(reference, answer) or _by_algebra(reference, answer)
     return found.unless_different if _is_ambiguous(reference) or _is_ambiguous(answer) else found
 
