@@ -5,12 +5,15 @@ import re
 
 import numpy as np
 import pytest
+import torch
 
 from cooper_rl.errors import BackendError, BadInputError, MissingFileError
 from cooper_rl.evaluation.benchmarks import evaluate_model, powers_of_two, table, verifier_of
 from cooper_rl.evaluation.samples import interval, majority, paired_test, pass_at_k
+from cooper_rl.generation import Sampling, conversation
 from cooper_rl.generation.in_process import TransformersGenerator
 from cooper_rl.settings.evaluation import EvalConfig
+from cooper_rl.settings.files import resolve_model
 from http_server import said
 
 
@@ -159,6 +162,16 @@ def test_a_model_in_process_is_loaded_once(tmp_path, monkeypatch):
     found = evaluate_model(config)
     assert [row["samples"] for row in found["benchmarks"].values()] == [2, 2] and len(loaded) == 1
     assert evaluate_model(config, resume=True) == found and len(loaded) == 1
+
+
+@pytest.mark.parametrize("bf16", [False, True])
+def test_a_model_in_process_computes_in_bfloat16_where_asked(bf16):
+    generator = TransformersGenerator.from_pretrained(resolve_model("nano", "policy"))
+    generator.bf16 = bf16
+    seen = set()
+    generator.model.register_forward_hook(lambda *_: seen.add(torch.is_autocast_enabled("cpu")))
+    assert generator.generate_or_none([conversation("What is 3 + 4?")], Sampling(8))[0]
+    assert seen == {bf16} and next(generator.model.parameters()).dtype is torch.float32
 
 
 def test_who_judges_what():

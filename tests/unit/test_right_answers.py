@@ -63,7 +63,14 @@ def test_named_examples(reference, completion):
 
 @pytest.mark.parametrize(
     "completion",
-    ["The answer is 00:87 minutes.", "The answer is 00 minutes.", "The answer is 00:19 minutes.", r"\boxed{00:00}", "0m", r"\boxed{0x}"],
+    [
+        "The answer is 00:87 minutes.",
+        "The answer is 00 minutes.",
+        "The answer is 00:19 minutes.",
+        r"\boxed{00:00}",
+        "0m",
+        r"\boxed{0x}",
+    ],
 )
 def test_a_duration_is_not_the_nought_that_math_verify_reads(completion):
     """A policy found the first three when it was trained against the rule: each was CORRECT for 00:31."""

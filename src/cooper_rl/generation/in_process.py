@@ -15,12 +15,17 @@ from cooper_rl.generation.sample import generate_batch, in_order_of_length, isol
 
 
 class TransformersGenerator(Generator):
-    """A causal language model and its tokenizer. Generating does not change the model's mode or the random state."""
+    """A causal language model and its tokenizer. Generating does not change the model's mode or the random state.
 
-    def __init__(self, model: Any, tokenizer: Any, batch_size: int = 32) -> None:
+    Args:
+        bf16: True computes forward passes in bfloat16, whatever type the weights have.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, batch_size: int = 32, *, bf16: bool = False) -> None:
         self.model = model
         self.tokenizer = tokenizer
         self.batch_size = batch_size
+        self.bf16 = bf16
 
     @classmethod
     def from_pretrained(cls, name: str, batch_size: int = 32) -> TransformersGenerator:
@@ -59,6 +64,9 @@ class TransformersGenerator(Generator):
         """Generates in batches of prompts of similar length, the shortest first."""
         texts = rendered(self.tokenizer, prompts)
         for rows in in_order_of_length(texts, self.batch_size):
-            with isolated(self.model, seeds[rows[0]] if seeds else 0):
+            with (
+                isolated(self.model, seeds[rows[0]] if seeds else 0),
+                torch.autocast(self.model.device.type, dtype=torch.bfloat16, enabled=self.bf16),
+            ):
                 batch = generate_batch(self.model, self.tokenizer, [texts[i] for i in rows], sampling)
             yield from zip(rows, batch, strict=True)

@@ -108,7 +108,8 @@ class CooperTrainer(LeanGRPOTrainer):
         if generator is None and self.ref_model is None:
             generator = TransformersGenerator.from_pretrained(self.model.config._name_or_path)
         elif generator is None:
-            generator = TransformersGenerator(self.accelerator.unwrap_model(self.ref_model), self.processing_class)
+            reference = self.accelerator.unwrap_model(self.ref_model)
+            generator = TransformersGenerator(reference, self.processing_class, bf16=self.args.bf16)
         return Assistant(generator, self.args.max_completion_length, self.args.seed)
 
     def measure(self) -> dict[str, float]:

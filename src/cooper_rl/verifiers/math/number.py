@@ -86,7 +86,7 @@ class Number(AnswerForm):
         """Whether two numbers that are not equal may still mean the same: rounded, or in units that are not written."""
         if self.clock and answer.clock:
             ratio = self.value == answer.value != 0 and self.half_day == answer.half_day
-            return ratio or "6" <= max(self.clock[-2], answer.clock[-2])  # 00:87 may be 01:27
+            return ratio or max(self.clock[-2], answer.clock[-2]) >= "6"  # 00:87 may be 01:27
         if (self.clock and answer.unit) or (answer.clock and self.unit):  # 3:22 may be 202 minutes
             return True
         if self._is_past_midnight or answer._is_past_midnight:  # 00:27 may be 27
