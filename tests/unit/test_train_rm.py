@@ -173,6 +173,20 @@ def test_adapters_saved_alone_are_the_merged_model(train_file, tmp_path, monkeyp
         VerifyRM.from_pretrained(tmp_path / "alone")
 
 
+@pytest.mark.parametrize(("rank", "error"), [(4, 0.2), (400, 0.02)])
+def test_what_all_of_training_has_changed_is_saved_as_adapters(train_file, tmp_path, rank, error):
+    """With the full rank nothing but norms, embeddings and rounding differ; with a low one it stays near."""
+    whole = config_of(train_file, tmp_path / "whole", max_steps=20)
+    train_reward_model(whole)
+    figures = train_reward_model(replace(whole, output_dir=str(tmp_path / "adapters"), adapters_rank=rank))
+    heldout = training_data(whole)[1]
+    expected, found = (VerifyRM.from_pretrained(tmp_path / n).score_records(heldout) for n in ("whole", "adapters"))
+    base = VerifyRM.from_pretrained(resolve_model("nano", "reward_model")).score_records(heldout)
+    assert (expected - found).abs().mean() < error * (expected - base).abs().mean()
+    assert figures == evaluate(VerifyRM.from_pretrained(tmp_path / "adapters").score_records, heldout)
+    assert not (tmp_path / "adapters" / "model.safetensors").exists()
+
+
 def test_gradient_checkpointing_changes_nothing(train_file, tmp_path):
     """What is computed again is computed by the same operations on the same numbers."""
     for name, on in (("without", False), ("with", True)):
@@ -405,6 +419,7 @@ def test_without_working_there_is_none_to_put_before_an_answer():
         ({"augment_wrong": 2.0}, "augment_wrong"),
         ({"optim": "adamw_hf"}, "adamw_torch_fused or adamw_torch"),
         ({"augment_references": -0.1}, "augment_references"),
+        ({"adapters_rank": 4, "lora_rank": 4, "merge_adapters": False}, "set one"),
     ],
 )
 def test_bad_settings(settings, message):

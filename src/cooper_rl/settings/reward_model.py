@@ -56,6 +56,12 @@ class ReadingSettings:
         "True merges the adapters into the saved model. False saves the adapters alone, a few megabytes, which are "
         "loaded on the model that they were trained on.",
     )
+    adapters_rank: int = setting(
+        0,
+        "The head and what training has changed in the linear layers are saved as adapters of this rank, which are "
+        "its best approximation; 0 saves all weights.",
+        least=0,
+    )
     lora_alpha: int = setting(
         0, "The adapters are scaled by this number divided by their rank; 0 means twice the rank.", least=0
     )
@@ -199,5 +205,9 @@ class RewardModelTrainConfig(
         check_given(self, "train-rm", "model_name_or_path", "train_files", "output_dir")
         if self.early_stopping_patience and (not self.eval_steps or self.save_steps % self.eval_steps):
             raise BadInputError("train-rm: early_stopping_patience needs eval_steps and a save_steps that it divides")
+        if self.adapters_rank and not self.merge_adapters:
+            raise BadInputError(
+                "train-rm: adapters_rank and merge_adapters = false both save adapters; set one of them"
+            )
         if self.heldout_fraction == 1:
             raise BadInputError("train-rm: heldout_fraction = 1 leaves nothing to train on; it must be below 1")

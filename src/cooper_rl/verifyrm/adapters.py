@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 from transformers import AutoConfig
 
 from cooper_rl.extras import optional
@@ -31,6 +33,29 @@ def adapter_settings(task_type: str, rank: int, alpha: int = 0) -> Any:
     """
     peft = optional("peft", extra="peft", needed_by="training low-rank adapters")
     return peft.LoraConfig(task_type=task_type, r=rank, lora_alpha=alpha or 2 * rank, target_modules="all-linear")
+
+
+@torch.no_grad()  # type: ignore[untyped-decorator]
+def set_difference(model: Any, trained: Mapping[str, Tensor]) -> None:
+    """Sets a PeftModel's adapters to what training has changed in each linear layer, as well as their rank allows.
+
+    That is the sum of the largest singular values' parts (Eckart and Young). The head is copied; all other weights
+    stay those of the base.
+
+    Args:
+        model: the base with new adapters.
+        trained: the weights after training, by their names without adapters.
+    """
+    for name, layer in model.base_model.model.named_modules():
+        if hasattr(layer, "lora_A"):
+            change = trained[f"{name}.weight"] - layer.base_layer.weight
+            u, values, v = torch.linalg.svd(change, full_matrices=False)
+            down, up = layer.lora_A["default"].weight, layer.lora_B["default"].weight
+            root = (values[: len(down)] / layer.scaling["default"]).sqrt()
+            down.zero_()[: len(root)] = root[:, None] * v[: len(root)]
+            up.zero_()[:, : len(root)] = u[:, : len(root)] * root
+        elif hasattr(layer, "modules_to_save"):
+            layer.modules_to_save["default"].weight.copy_(trained[f"{name}.weight"])
 
 
 @torch.no_grad()  # type: ignore[untyped-decorator]

@@ -16,7 +16,7 @@ from cooper_rl.records import THRESHOLD, LabelledCompletion
 from cooper_rl.settings.files import check_model_folder, resolve_model
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.synthesis.augment import augmented
-from cooper_rl.verifyrm.adapters import is_reward_model, round_adapters, store_in_bfloat16
+from cooper_rl.verifyrm.adapters import is_reward_model, round_adapters, set_difference, store_in_bfloat16
 from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.losses import bce_loss
 from cooper_rl.verifyrm.model import VerifyRM, VerifyRMSettings
@@ -61,7 +61,9 @@ def train_reward_model(
     trainer.train(resume_from_checkpoint=checkpoint)
     if config.merge_adapters:
         reward_model.merge_adapters()
-    elif reward_model.adapters is not None:
+    if config.adapters_rank:
+        reward_model = as_adapters(reward_model, config)
+    if reward_model.adapters is not None:
         round_adapters(reward_model.adapters)  # as they are stored, so that the figures are of what is saved
     reward_model.model.eval()
     if config.calibrate and heldout:
@@ -138,6 +140,16 @@ def load(config: RewardModelTrainConfig) -> VerifyRM:
         return VerifyRM.from_pretrained(path, device="cpu")  # the Trainer places it
     settings = VerifyRMSettings(with_reference=config.with_reference, max_tokens=config.max_tokens)
     return VerifyRM.from_backbone(path, settings=settings, seed=config.seed)
+
+
+def as_adapters(trained: VerifyRM, config: RewardModelTrainConfig) -> VerifyRM:
+    """What training has changed, as low-rank adapters on the model that it began with."""
+    found = load(config)
+    found.autocast = trained.autocast
+    found.model.to(next(trained.model.parameters()).device)
+    found.add_adapters(config.adapters_rank, alpha=config.adapters_rank, base=config.model_name_or_path)
+    set_difference(found.adapters, trained.model.state_dict())
+    return found
 
 
 def split_by_question(
