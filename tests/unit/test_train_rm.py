@@ -185,6 +185,7 @@ def test_what_all_of_training_has_changed_is_saved_as_adapters(train_file, tmp_p
     assert (expected - found).abs().mean() < error * (expected - base).abs().mean()
     assert figures == evaluate(VerifyRM.from_pretrained(tmp_path / "adapters").score_records, heldout)
     assert not (tmp_path / "adapters" / "model.safetensors").exists()
+    assert all(p.requires_grad for p in VerifyRM.from_pretrained(tmp_path / "adapters").model.parameters())
 
 
 def test_gradient_checkpointing_changes_nothing(train_file, tmp_path):

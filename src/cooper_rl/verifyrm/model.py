@@ -131,9 +131,9 @@ class VerifyRM:
             self.adapters.peft_config["default"].base_model_name_or_path = base
 
     def merge_adapters(self) -> None:
-        """Merges the adapters into the weights, so that the model has no adapters any more."""
+        """Merges the adapters into the weights, so that the model has no adapters any more and all weights can train."""
         if self.adapters is not None:
-            self.model, self.adapters = self.adapters.merge_and_unload(), None
+            self.model, self.adapters = self.adapters.merge_and_unload().requires_grad_(True), None
 
     def encode(self, records: Sequence[Scorable]) -> list[list[int]]:
         """Token ids of each record, with this checkpoint's template settings (`template.encode`)."""
