@@ -131,7 +131,7 @@ class VerifyRM:
             self.adapters.peft_config["default"].base_model_name_or_path = base
 
     def merge_adapters(self) -> None:
-        """Merges the adapters into the weights, so that the model has no adapters any more and all weights can train."""
+        """Merges the adapters into the weights: the model has none any more, and all of its weights can be trained."""
         if self.adapters is not None:
             self.model, self.adapters = self.adapters.merge_and_unload().requires_grad_(True), None
 
