@@ -168,6 +168,13 @@ def test_ranks_share_the_prompts_and_draw_what_one_rank_would(verifier):
     assert sorted(map(repr, another.pairs)) != sorted(map(repr, alone.pairs))
 
 
+def test_a_source_that_gets_no_pair_is_told(verifier, caplog):
+    for count in (4, 2):
+        assert not caplog.text
+        build([*RIGHT, *WRONG], config(negative_sources={"mined": 3, "perturb": 1}, pairs_per_prompt=count), verifier)
+    assert "pairs_per_prompt = 2 leaves no pair for perturb" in caplog.text
+
+
 def test_a_source_that_nobody_knows_is_refused():
     """It was silently treated as `shuffle`."""
     with pytest.raises(BadInputError, match="no negative source 'suffle': did you mean shuffle"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from cooper_rl.verifiers import RuleVerifier
 
 if TYPE_CHECKING:
     from cooper_rl.settings.method import MethodSettings
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,10 @@ class Pairs:
         self.sources = sources
         self.world = world or Alone()
         self.prepared: tuple[int, list[Slot]] = (-1, [])  # step, slots
+        weights, count = settings.negative_sources, settings.pairs_per_prompt
+        unused = ", ".join(sorted({*weights} - {*shares(weights, count)}))
+        if unused and self.world.rank == 0:
+            logger.warning("negative_sources: pairs_per_prompt = %d leaves no pair for %s; raise it", count, unused)
 
     def prepare(self, batch: Batch) -> None:
         """Draws the batch's slots, so that a slow source can start to work on them."""
