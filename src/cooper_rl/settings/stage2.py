@@ -18,9 +18,10 @@ class PairSettings:
 
     negative_sources: dict[str, float] = setting(
         {"mined": 1.0, "assistant": 1.0},
-        "A prompt's wrong completions come from these sources, by weight in whole pairs: mined, assistant, perturb, "
-        "shuffle or your own as module:Class. mined takes rollouts that the rule finds wrong, the highest scores first. "
-        "assistant takes rewrites by a language model. perturb changes the right one's answer. shuffle takes another problem's.",
+        "A prompt's wrong completions come from these sources, by weight in whole pairs: mined, assistant, perturb,"
+        " shuffle or your own as module:Class. mined takes rollouts that the rule finds wrong, the highest scores "
+        "first. assistant takes rewrites by a language model. perturb changes the right one's answer. shuffle takes"
+        " another problem's.",
     )
     pairs_per_prompt: int = setting(
         2, "This many pairs are made of each prompt's rollouts; the paper makes 1.", least=1
