@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
 from transformers import PrinterCallback, Trainer, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
@@ -82,6 +83,7 @@ def plain(recipe: Data, rows: Any, steps: int, folder: str) -> list[float]:
         loss_type="grpo",
         use_bias_correction_kl=False,
         gradient_checkpointing=False,
+        use_cpu=not torch.accelerator.is_available(),
         logging_steps=1,
     )
     reward_model: Any = load_reward_model(named, named)
