@@ -4,6 +4,8 @@ python scripts/rebuild_results.py                          from docs/data as it 
 python scripts/rebuild_results.py long=runs/long           takes in the runs of a folder first, then the same
 python scripts/rebuild_results.py mined=new:runs/a,old:runs/b     with names of their own for two folders' runs
 python scripts/rebuild_results.py long=runs/long,short:default/cooper    beside the kept runs of an arm of another
+python scripts/rebuild_results.py smollm2=smollm2,runs/smollm2/arms      beside its own kept runs, of which a run that
+                                                           stands in both places is replaced
 
 An experiment is two files in docs/data: NAME.json has a record for each run, NAME.yaml has its words. The words take
 their numbers from the runs, by the public methods of `Experiment`: `{{ mean("cooper", "true accuracy end") }}`.
@@ -35,10 +37,10 @@ def data_of(name: str) -> list[Data]:
 
 
 def entries_of(place: str) -> list[Data]:
-    """Of the finished runs in a folder, or of the kept runs of EXPERIMENT/ARM."""
+    """Of the finished runs in a folder, or of the kept runs of EXPERIMENT or EXPERIMENT/ARM."""
     name, _, arm = place.partition("/")
     if (DOCS / "data" / f"{name}.json").is_file():
-        return [entry for entry in data_of(name) if entry["arm"] == arm]
+        return [entry for entry in data_of(name) if not arm or entry["arm"] == arm]
     return finished(Path(place))
 
 
@@ -64,15 +66,16 @@ def written(docs: Path = DOCS) -> dict[Path, str]:
 def main() -> None:
     for word in sys.argv[1:]:
         name, _, folders = word.partition("=")
-        entries = []
+        entries: dict[tuple[str, int, str], Data] = {}
         for place in folders.split(","):
             label, _, folder = place.rpartition(":")
             found = entries_of(folder)
             if not found:
                 raise BadInputError(f"{folder}: no finished run; {name}.json stays as it is")
-            entries += [entry | ({"arm": label} if label else {}) for entry in found]
-        entries.sort(key=lambda entry: (entry["arm"], entry["seed"]))
-        lines = ",\n".join(json.dumps(entry) for entry in entries)
+            for entry in (entry | ({"arm": label} if label else {}) for entry in found):
+                entries[entry["arm"], entry["seed"], entry["name"]] = entry
+        kept = sorted(entries.values(), key=lambda entry: (entry["arm"], entry["seed"]))
+        lines = ",\n".join(map(json.dumps, kept))
         write_atomically(DOCS / "data" / f"{name}.json", f"[\n{lines}\n]\n")
     for path, text in written().items():
         write_atomically(path, text)

@@ -79,7 +79,7 @@ BAD = {
     "no recipe": (["compare"], "--config is missing"),
     "bad arm": (
         ["compare", "--config", QUICKSTART, "--arms", "both"],
-        "command line: arm: 'both' is not rule, static, cooper, hybrid, hybrid+cotrain or rule+cotrain",
+        f"--arms: 'both' is not an arm or a variant of {QUICKSTART}; choose from rule, static, cooper, hybrid",
     ),
     "bad seeds": (["compare", "--config", QUICKSTART, "--seeds", "a"], "whole numbers"),
     "unknown data set": (["train", "--config", QUICKSTART, "--dataset_name", "gsm9k"], "no data set 'gsm9k'"),

@@ -46,7 +46,7 @@ if (folder / "fail").exists():
 rows = [{"step": s, "reward": s / 20, "accuracy/rule": 0.5, "eval/true_accuracy": 0.25 + s / 100} for s in range(21)]
 rows[0].pop("reward")
 (folder / "metrics.jsonl").write_text("".join(json.dumps(r) + "\\n" for r in rows))
-(folder / "finished.json").write_text("{}")
+(folder / "finished.json").write_text(json.dumps({"step": int(settings.get("max_steps", 20))}))
 """
 
 
@@ -56,7 +56,7 @@ def run(tmp_path):
     script.write_text(FAKE)
     out = tmp_path / "out"
 
-    def start(arms=("rule", "static"), seeds=(0, 1), overrides=None, variants=(), jobs=2):
+    def start(arms=("rule", "static"), seeds=(0, 1), overrides=None, variants=(), jobs=2, max_steps=None):
         return compare(
             Path("recipe.yaml"),
             overrides or {},
@@ -64,6 +64,7 @@ def run(tmp_path):
             seeds=seeds,
             output_dir=out,
             variants=variants,
+            max_steps=max_steps or {},
             jobs=jobs,
             train_command=(sys.executable, str(script)),
         )
@@ -136,9 +137,24 @@ def test_the_longest_runs_start_first_and_the_table_keeps_the_order_asked_for(ru
     assert list(summary["arms"]) == ["rule", "static", "cooper"]
 
 
+def test_a_finished_run_goes_on_where_it_is_to_have_more_steps(run):
+    out, start = run
+    start(arms=("rule", "static"), seeds=(0,), overrides={"max_steps": 20}, max_steps={"rule": 20, "static": 20})
+    start(arms=("rule", "static"), seeds=(0,), overrides={"max_steps": 30}, max_steps={"rule": 30, "static": 20})
+    assert [flags for _, flags, _ in calls(out / "rule-seed0")] == [[], ["--resume"]]
+    assert len(calls(out / "static-seed0")) == 1
+
+
+def test_arms_beside_variants(run):
+    out, start = run
+    start(arms=("noise-0", "static"), variants=("noise-0",), seeds=(0,))
+    chosen = [next(iter(calls(out / f"{name}-seed0")))[0] for name in ("noise-0", "static")]
+    assert [settings.get("variant") for settings in chosen] == ["noise-0", None] and chosen[1]["arm"] == "static"
+
+
 def test_variants_are_compared_by_name(run):
     out, start = run
-    summary = start(variants=("noise-0", "noise-40"))
+    summary = start(arms=("noise-0", "noise-40"), variants=("noise-0", "noise-40"))
     assert {name: [entry["seed"] for entry in entries] for name, entries in summary["arms"].items()} == {
         "noise-0": [0, 1],
         "noise-40": [0, 1],

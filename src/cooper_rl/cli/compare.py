@@ -39,6 +39,7 @@ class Job:
     folder: Path
     name: str
     variant: bool = False
+    max_steps: int = 0
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -46,8 +47,9 @@ class Job:
         return STEP_COST.get(self.arm, max(STEP_COST.values()))
 
     def finished(self) -> bool:
-        """Whether the run came to its end."""
-        return (self.folder / "finished.json").is_file()
+        """Whether the run came to its end, and this end is not before `max_steps`."""
+        path = self.folder / "finished.json"
+        return path.is_file() and json.loads(path.read_text())["step"] >= self.max_steps
 
     def failed(self) -> bool:
         """Whether its process ended with an error."""
@@ -62,26 +64,37 @@ def compare(
     seeds: Sequence[int],
     output_dir: Path,
     variants: Sequence[str] = (),
+    max_steps: Mapping[str, int] = {},
     jobs: int | None = None,
     as_json: bool = False,
     train_command: Sequence[str] = TRAIN_COMMAND,
 ) -> dict[str, Any]:
     """Runs what is not finished yet, `jobs` at a time, and returns the summary that it writes.
 
-    A finished run is not run again, and an interrupted one is resumed. A run that fails does not stop the others. The
-    longest runs start first, one a core, so that the short ones keep the cores busy at the end.
+    A finished run is not run again. An interrupted one is resumed, and so is one that is to have more steps now. A run
+    that fails does not stop the others. The longest runs start first, one a core, so that the short ones keep the cores
+    busy at the end.
 
     Args:
-        variants: the recipe's variants. Where there are some, these are compared instead of the arms.
+        arms: what is compared: arms, or variants of the recipe.
+        variants: those of `arms` that are variants.
+        max_steps: the steps of each of `arms`, where the recipe sets them.
         jobs: runs at a time; None runs as many as the cores allow.
 
     Raises:
         CooperError: a run failed; its log's last lines are in the message.
     """
     todo = [
-        Job(arm, seed, output_dir / f"{arm}-seed{seed}", f"{arm} seed {seed}" if seeds[1:] else arm, bool(variants))
+        Job(
+            arm,
+            seed,
+            output_dir / f"{arm}-seed{seed}",
+            f"{arm} seed {seed}" if seeds[1:] else arm,
+            arm in variants,
+            max_steps.get(arm, 0),
+        )
         for seed in seeds
-        for arm in variants or arms
+        for arm in arms
     ]
     jobs = jobs or min(len(todo), os.cpu_count() or 1)
     with Display(todo, [] if variants else arms, Console(stderr=True)) as display:

@@ -43,7 +43,13 @@ def train(
 def compare(
     context: typer.Context,
     config: Config = None,
-    arms: Annotated[str, typer.Option(help="Comma-separated: rule, static, cooper, hybrid.")] = "rule,static,cooper",
+    arms: Annotated[
+        str | None,
+        typer.Option(
+            help="Comma-separated: rule, static, cooper, hybrid, or variants of the recipe.  [default: the"
+            " recipe's variants, else rule,static,cooper]"
+        ),
+    ] = None,
     seeds: Annotated[str, typer.Option(help="Comma-separated seeds.")] = "0",
     output_dir: Annotated[Path, typer.Option("--output_dir", help="Folder for all runs.")] = Path("runs/compare"),
     jobs: Annotated[int | None, typer.Option(help="Runs at once; by default as many as fit the cores.")] = None,
@@ -57,29 +63,38 @@ def compare(
     from cooper_rl.cli.compare import TRAIN_COMMAND
     from cooper_rl.cli.compare import compare as run_compare
     from cooper_rl.settings.recipe import load_recipe, parse_overrides, variants_of
+    from cooper_rl.settings.reward import ARMS
 
     check_engine(engine)
-    chosen_arms = [arm.strip() for arm in arms.split(",") if arm.strip()]
     try:
         chosen_seeds = [int(seed) for seed in seeds.split(",")]
     except ValueError as error:
         raise BadInputError(f"--seeds {seeds}: give whole numbers separated by commas") from error
-    if not chosen_arms:
-        raise BadInputError("--arms: give at least one arm")
     if config is None:
         raise BadInputError("--config is missing: name a recipe")
-    variants = list(variants_of(config))
-    for name in variants or chosen_arms:
-        chosen = [f"--{'variant' if variants else 'arm'}", name]
-        recipe = {**load_recipe(config, [*context.args, *chosen]), "output_dir": "unused-by-this-check"}
-        check_before_training(recipe)
+    variants = variants_of(config)
+    chosen = list(variants) or ["rule", "static", "cooper"]
+    if arms is not None:
+        chosen = [name.strip() for name in arms.split(",") if name.strip()]
+    if not chosen:
+        raise BadInputError("--arms: give at least one arm")
+    for name in chosen:
+        if name not in variants and name not in ARMS:
+            known = ", ".join(dict.fromkeys([*variants, *ARMS]))
+            raise BadInputError(f"--arms: {name!r} is not an arm or a variant of {config}; choose from {known}")
+    max_steps = {}
+    for name in chosen:
+        recipe = load_recipe(config, [*context.args, "--variant" if name in variants else "--arm", name])
+        check_before_training({**recipe, "output_dir": "unused-by-this-check"})
+        max_steps[name] = recipe.get("max_steps", 0)
     run_compare(
         config,
         parse_overrides(context.args),
-        arms=chosen_arms,
+        arms=chosen,
         seeds=chosen_seeds,
         output_dir=output_dir,
-        variants=variants,
+        variants=[name for name in chosen if name in variants],
+        max_steps=max_steps,
         jobs=jobs or (1 if engine == "verl" else None),  # a run on verl takes all devices
         as_json=json_,
         train_command=(*TRAIN_COMMAND, "--engine", engine),

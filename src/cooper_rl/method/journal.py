@@ -55,11 +55,15 @@ class Journal:
         write_atomically(self.folder / kind / f"step_{step:06d}.jsonl", "".join(lines))
 
     def begin(self, settings: Mapping[str, Any], environment: Mapping[str, Any], after_step: int) -> None:
-        """Writes config.yaml and environment.json, and deletes what the run wrote after this step (-1: everything)."""
+        """Writes config.yaml and environment.json, and deletes what the run wrote after this step (-1: everything).
+
+        A finished run that goes on for more steps is no longer marked as finished.
+        """
         self.begun = True
         if not self.writes:
             return
         rewind(self.folder, after_step)
+        (self.folder / "finished.json").unlink(missing_ok=True)
         write_atomically(self.folder / "config.yaml", yaml.safe_dump(dict(settings), sort_keys=True))
         write_atomically(self.folder / "environment.json", json.dumps(dict(environment), indent=2) + "\n")
 
