@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -75,13 +76,7 @@ def compare(
     variants = variants_of(config)
     chosen = list(variants) or ["rule", "static", "cooper"]
     if arms is not None:
-        chosen = [name.strip() for name in arms.split(",") if name.strip()]
-    if not chosen:
-        raise BadInputError("--arms: give at least one arm")
-    for name in chosen:
-        if name not in variants and name not in ARMS:
-            known = ", ".join(dict.fromkeys([*variants, *ARMS]))
-            raise BadInputError(f"--arms: {name!r} is not an arm or a variant of {config}; choose from {known}")
+        chosen = _named(arms, dict.fromkeys([*variants, *ARMS]), config)
     max_steps = {}
     for name in chosen:
         recipe = load_recipe(config, [*context.args, "--variant" if name in variants else "--arm", name])
@@ -99,6 +94,18 @@ def compare(
         as_json=json_,
         train_command=(*TRAIN_COMMAND, "--engine", engine),
     )
+
+
+def _named(arms: str, known: Mapping[str, Any], recipe: Path) -> list[str]:
+    chosen = [name.strip() for name in arms.split(",") if name.strip()]
+    if not chosen:
+        raise BadInputError("--arms: give at least one arm")
+    for name in chosen:
+        if name not in known:
+            raise BadInputError(
+                f"--arms: {name!r} is not an arm or a variant of {recipe}; choose from {', '.join(known)}"
+            )
+    return chosen
 
 
 def doctor(context: typer.Context, config: Config = None, json_: Json = False, engine: Engine = "trl") -> None:
