@@ -67,33 +67,37 @@ def compare(
     from cooper_rl.settings.reward import ARMS
 
     check_engine(engine)
-    try:
-        chosen_seeds = [int(seed) for seed in seeds.split(",")]
-    except ValueError as error:
-        raise BadInputError(f"--seeds {seeds}: give whole numbers separated by commas") from error
     if config is None:
         raise BadInputError("--config is missing: name a recipe")
     variants = variants_of(config)
     chosen = list(variants) or ["rule", "static", "cooper"]
     if arms is not None:
         chosen = _named(arms, dict.fromkeys([*variants, *ARMS]), config)
-    max_steps = {}
-    for name in chosen:
-        recipe = load_recipe(config, [*context.args, "--variant" if name in variants else "--arm", name])
+    recipes = {
+        name: load_recipe(config, [*context.args, "--variant" if name in variants else "--arm", name])
+        for name in chosen
+    }
+    for recipe in recipes.values():
         check_before_training({**recipe, "output_dir": "unused-by-this-check"})
-        max_steps[name] = recipe.get("max_steps", 0)
     run_compare(
         config,
         parse_overrides(context.args),
         arms=chosen,
-        seeds=chosen_seeds,
+        seeds=_whole_numbers(seeds),
         output_dir=output_dir,
         variants=[name for name in chosen if name in variants],
-        max_steps=max_steps,
+        max_steps={name: recipe.get("max_steps", 0) for name, recipe in recipes.items()},
         jobs=jobs or (1 if engine == "verl" else None),  # a run on verl takes all devices
         as_json=json_,
         train_command=(*TRAIN_COMMAND, "--engine", engine),
     )
+
+
+def _whole_numbers(seeds: str) -> list[int]:
+    try:
+        return [int(seed) for seed in seeds.split(",")]
+    except ValueError as error:
+        raise BadInputError(f"--seeds {seeds}: give whole numbers separated by commas") from error
 
 
 def _named(arms: str, known: Mapping[str, Any], recipe: Path) -> list[str]:
