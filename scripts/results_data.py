@@ -18,6 +18,8 @@ LAST = 20  # steps whose rollouts are looked at
 LOST = 0.05  # of true accuracy, below its best so far: hacking has done harm
 KEPT = ("reward", "eval/true_accuracy", "eval/reward_model_accuracy")  # of every step
 
+BY_TASK = {"schoolbook"}  # worlds whose rollouts are told apart by their task
+
 Data = dict[str, Any]
 
 
@@ -48,7 +50,7 @@ def entry_of(run: Run) -> Data:
 
 
 def last_rollouts(run: Run) -> dict[str, dict[str, float]]:
-    """Of the last steps' rollouts in a generated world, by what is asked for: a number or a word."""
+    """Of the last steps' rollouts in a generated world, by what is asked for: a number, a word, or a task of its own."""
     name = run.config["dataset_name"]
     is_true = truth_of(name)
     if is_true is None:
@@ -58,7 +60,10 @@ def last_rollouts(run: Run) -> dict[str, dict[str, float]]:
     for path in run.steps_of("rollouts")[-LAST:]:
         for rollout in whole_records(path):
             completion, reference = rollout["completion"], rollout["reference_answer"]
-            asked = "number" if any(character.isdigit() for character in reference) else "word"
+            if name in BY_TASK:
+                asked = str(problems[rollout["problem_id"]].metadata["task"]).replace("_", " ")
+            else:
+                asked = "number" if any(character.isdigit() for character in reference) else "word"
             correct, empty = rollout["verdict"] == "CORRECT", not has_answer(completion, reference)
             true = is_true(problems[rollout["problem_id"]], completion)
             found.setdefault(asked, []).append([rollout["reward"], correct, true, empty])
