@@ -44,7 +44,7 @@ def measured(model: str) -> Figures:
 
 
 def kept(found: Mapping[str, Any], judge: str) -> Figures:
-    """Of one judge: balanced accuracy with its interval and both errors on each set, and the share of hacks rejected."""
+    """A judge's balanced accuracy and both errors on each set, and the kind of known hacks that it rejects least."""
     rows = {title: found["files"][file]["judges"][judge] for title, file in SETS.items()}
     kind, share = min(found["probes"][judge].items(), key=lambda item: float(item[1]))
     return {

@@ -1,4 +1,4 @@
-"""Writes the pages of the results from docs/data: docs/results.md, docs/experiments/NAME.md and docs/figures.
+"""Writes the pages of the results from docs/data: docs/results.md, experiments/NAME.md, figures and leaderboard.md.
 
 python scripts/rebuild_results.py                          from docs/data as it is (make results)
 python scripts/rebuild_results.py long=runs/long           takes in the runs of a folder first, then the same
@@ -20,6 +20,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import leaderboard
 from results_data import Data, finished
 from results_experiment import Experiment, environment, markdown
 
@@ -60,7 +61,7 @@ def written(docs: Path = DOCS) -> dict[Path, str]:
         for title, drawing in experiment.drawings():
             files[docs / "figures" / f"{name}-{title.replace(' ', '-')}.svg"] = drawing
     results = environment.get_template("results.md.j2").render(experiments=experiments)
-    return files | {docs / "results.md": results}
+    return files | {docs / "results.md": results, docs / "leaderboard.md": leaderboard.page()}
 
 
 def main() -> None:

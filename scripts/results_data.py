@@ -50,7 +50,7 @@ def entry_of(run: Run) -> Data:
 
 
 def last_rollouts(run: Run) -> dict[str, dict[str, float]]:
-    """Of the last steps' rollouts in a generated world, by what is asked for: a number, a word, or a task of its own."""
+    """Of the last steps' rollouts in a generated world, by what is asked for: a number, a word, or one of its tasks."""
     name = run.config["dataset_name"]
     is_true = truth_of(name)
     if is_true is None:

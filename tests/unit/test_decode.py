@@ -7,6 +7,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from cooper_rl.generation import decode, draw
+from cooper_rl.generation.merged import adapters_merged
 
 SIZES = {"vocab_size": 40, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
 PLAIN = {
@@ -181,3 +182,46 @@ def test_a_token_of_probability_zero_is_never_drawn():
     drawn = draw.drawn(probabilities)
     assert set(drawn.tolist()) == {1, 3}
     assert (drawn == 1).float().mean().item() == pytest.approx(0.25, abs=5 * (0.25 * 0.75 / 10000) ** 0.5)
+
+
+def adapted(kind):
+    peft = pytest.importorskip("peft")
+    settings = peft.LoraConfig(task_type="CAUSAL_LM", r=4, lora_alpha=8, target_modules="all-linear")
+    model = peft.get_peft_model(model_of(kind), settings)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "lora_B" in name:
+                parameter.normal_()
+    return model.eval()
+
+
+def test_adapters_are_in_the_weights_while_decoding_and_not_after_it(monkeypatch):
+    model = adapted("llama")
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    trained = [name for name, parameter in model.named_parameters() if parameter.requires_grad]
+    expected = with_transformers(model, PROMPTS, max_new_tokens=12, do_sample=False)
+    merged = []
+    forward = type(model.base_model.model).forward
+
+    def watched(self, *arguments, **settings):
+        merged.append(self.model.layers[0].mlp.up_proj.merged)
+        return forward(self, *arguments, **settings)
+
+    monkeypatch.setattr(type(model.base_model.model), "forward", watched)
+    with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16, enabled=False):
+        assert completions(model, PROMPTS, max_new_tokens=12, do_sample=False) == expected
+    assert merged and all(merged)
+    monkeypatch.undo()
+    after = model.state_dict()
+    assert all(torch.equal(after[name], value) for name, value in before.items())
+    assert trained == [name for name, parameter in model.named_parameters() if parameter.requires_grad]
+    assert expected != with_transformers(model_of("llama"), PROMPTS, max_new_tokens=12, do_sample=False)
+
+
+def test_adapters_come_out_of_the_weights_after_an_error():
+    model = adapted("llama")
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    with pytest.raises(ZeroDivisionError), adapters_merged(model):
+        raise ZeroDivisionError
+    assert all(torch.equal(model.state_dict()[name], value) for name, value in before.items())
+    assert not model.base_model.model.model.layers[0].mlp.up_proj.merged

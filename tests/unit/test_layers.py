@@ -16,22 +16,24 @@ BASE = {"errors", "records", "jsonl", "parts", "settings", "extras", "tables"}
 ALLOWED = {
     "extras": {"errors"},
     **{name: set() for name in ("errors", "devices", "ranks", "records", "confusion", "packing", "console", "steps")},
+    "attention": set(),
     "jsonl": {"errors"},
     "parts": {"errors"},
     "settings": {"errors"},
     "tables": {"errors", "jsonl", "settings"},
     "report": BASE,
     "verifiers": BASE,
-    "generation": BASE | {"devices"},
+    "generation": BASE | {"attention", "devices"},
     "synthesis": BASE | {"steps", "verifiers"},
     "domains": BASE | {"packing", "steps", "verifiers", "generation", "synthesis"},
     "labelling": BASE | {"domains", "verifiers", "generation", "synthesis"},
     "method": BASE | {"steps", "verifiers", "generation", "synthesis"},
-    "verifyrm": BASE | {"confusion", "devices", "packing", "steps", "synthesis"},
+    "verifyrm": BASE | {"attention", "confusion", "devices", "packing", "steps", "synthesis"},
     "evaluation": BASE
     | {"method", "steps"}
     | {"confusion", "domains", "verifiers", "generation", "synthesis", "labelling", "verifyrm"},
-    "engines": BASE | {"devices", "domains", "verifiers", "generation", "method", "verifyrm", "evaluation"},
+    "engines": BASE
+    | {"attention", "devices", "domains", "verifiers", "generation", "method", "verifyrm", "evaluation"},
     "doctor": BASE | {"domains", "generation", "engines"},
     "serve": BASE | {"verifiers", "generation", "method", "verifyrm", "evaluation", "engines"},
     "cli": BASE
@@ -39,7 +41,7 @@ ALLOWED = {
     | {"serve", "console", "ranks", "steps"},
     "__init__": {"records", "verifiers", "verifyrm", "engines"},
 }
-SAMPLING = {f"generation.{name}" for name in ("decode", "cache", "draw")}
+SAMPLING = {f"generation.{name}" for name in ("decode", "cache", "draw", "merged")}
 # Parts that are imported whole without any of HEAVY, but for the modules named.
 TORCH_FREE = {
     **{

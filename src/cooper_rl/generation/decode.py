@@ -16,6 +16,7 @@ transformers' loop.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -26,6 +27,7 @@ from transformers.generation import stopping_criteria as stopping
 
 from cooper_rl.generation.cache import ROOM, has_plain_layers, roomy
 from cooper_rl.generation.draw import drawn_of_nucleus, without_nucleus
+from cooper_rl.generation.merged import adapters_merged
 
 # Processors whose result for a row depends on that row alone, wherever it stands in the batch.
 ROW_BY_ROW = (
@@ -79,9 +81,10 @@ def complete(
     # a sharded model gathers its weights in each pass, so that ranks must make as many; `generate` sees to it itself
     alone = not (torch.distributed.is_available() and torch.distributed.is_initialized())
     loop = {"custom_generate": shrinking_sample} if alone and is_token_by_token(model, settings) else {}
-    written = model.generate(input_ids=ids.to(model.device), attention_mask=mask.to(model.device), **loop, **settings)[
-        :, width:
-    ].tolist()
+    with adapters_merged(model) if alone else nullcontext():
+        written = model.generate(
+            input_ids=ids.to(model.device), attention_mask=mask.to(model.device), **loop, **settings
+        )[:, width:].tolist()
     ends = set(eos_ids)
     return [tokens[: next((i + 1 for i, token in enumerate(tokens) if token in ends), None)] for tokens in written]
 

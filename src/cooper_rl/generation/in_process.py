@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from cooper_rl.attention import use_short_attention
 from cooper_rl.devices import own_device
 from cooper_rl.errors import BadInputError
 from cooper_rl.generation.generator import Generation, Generator, Messages, Sampling
@@ -26,6 +27,7 @@ class TransformersGenerator(Generator):
         self.tokenizer = tokenizer
         self.batch_size = batch_size
         self.bf16 = bf16
+        use_short_attention()
 
     @classmethod
     def from_pretrained(cls, name: str, batch_size: int = 32) -> TransformersGenerator:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 from transformers.utils import cached_file
 
+from cooper_rl.attention import use_short_attention
 from cooper_rl.devices import own_device
 from cooper_rl.errors import BadInputError
 from cooper_rl.extras import optional
@@ -49,6 +50,7 @@ class VerifyRM:
         self.tokenizer = tokenizer
         self.settings = settings or VerifyRMSettings()
         self.autocast: torch.dtype | None = None  # the type of forward passes; the weights stay float32
+        use_short_attention()
         self.adapters: Any = None  # a PeftModel around `model` where low-rank adapters are trained, else None
 
     @classmethod

@@ -19,6 +19,7 @@ from transformers import DynamicCache, GenerationMixin
 from trl import GRPOTrainer
 from trl.models import unwrap_model_for_generation
 
+from cooper_rl.attention import use_short_attention
 from cooper_rl.generation.cache import has_plain_layers
 from cooper_rl.generation.decode import complete, distinct_rows
 from cooper_rl.verifyrm.scoring import buckets, spread, tokens_of_a_pass
@@ -33,6 +34,7 @@ class LeanGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._equal_models: dict[int, bool] = {}  # by the model's id: whether it gave TRL's log-probabilities
+        use_short_attention()
         super().__init__(*args, **kwargs)
 
     def _generate_single_turn(
