@@ -1,7 +1,7 @@
-"""Attention in 16 bits on a CPU, where torch's fused kernel takes long for short sequences.
+"""Attention in 16 bits on a CPU, where torch's fused kernel takes long for one new token, and for short gradients.
 
-For one new token of 32 rows with 90 keys (9 heads of 64) plain products take a sixth of its time, and for the forward
-and backward pass of 16 rows of 40 tokens less than half. From about 200 keys on the fused kernel is quicker.
+With plain products SmolLM2-135M decodes 32 rows in 0.73 of the time (benchmarks/bench_attention.py). From about 200
+keys on the fused kernel is quicker.
 """
 
 from __future__ import annotations
