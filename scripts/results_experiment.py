@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 from results_drawing import drawn
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.report.difference import STUDENT_95
+from cooper_rl.report.difference import STUDENT_95, difference
 from cooper_rl.report.page import band
 from cooper_rl.report.summary import COLUMNS
 
@@ -177,6 +177,13 @@ class Experiment:
     def difference(self, arm: str, other: str, metric: str = "true accuracy end") -> str:
         """Its mean, and half its 95 % interval."""
         return with_interval(self.paired(arm, other, metric), "+.3f")
+
+    def over_problems(self, arm: str, other: str, problems: int) -> str:
+        """How far the arm ends above the other in true accuracy; with one seed the interval is over the problems."""
+        found = difference(self._of(arm), self._of(other), problems)
+        if found is None:
+            raise BadInputError(f"{self.name}: {arm} and {other} have no seed in common")
+        return f"{found.mean:+.3f} (95 % interval {found.low:+.3f} to {found.high:+.3f})"
 
     def ahead(self, arm: str, other: str, metric: str = "true accuracy end") -> str:
         """The same without its sign: how far the arm is above the other."""
