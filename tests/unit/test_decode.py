@@ -218,6 +218,19 @@ def test_adapters_are_in_the_weights_while_decoding_and_not_after_it(monkeypatch
     assert expected != with_transformers(model_of("llama"), PROMPTS, max_new_tokens=12, do_sample=False)
 
 
+def test_a_model_that_transformers_loads_from_adapters(tmp_path):
+    model = adapted("llama")
+    model_of("llama").save_pretrained(tmp_path / "base")
+    model.peft_config["default"].base_model_name_or_path = str(tmp_path / "base")
+    model.save_pretrained(tmp_path / "adapters")
+    loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "adapters").eval()
+    before = {name: value.clone() for name, value in loaded.state_dict().items()}
+    with torch.no_grad():
+        found = completions(loaded, PROMPTS, max_new_tokens=12, do_sample=False)
+    assert found == with_transformers(model, PROMPTS, max_new_tokens=12, do_sample=False)
+    assert all(torch.equal(loaded.state_dict()[name], value) for name, value in before.items())
+
+
 def test_adapters_come_out_of_the_weights_after_an_error():
     model = adapted("llama")
     before = {name: value.clone() for name, value in model.state_dict().items()}

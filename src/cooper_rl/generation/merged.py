@@ -12,13 +12,15 @@ from torch import nn
 
 @contextmanager
 def adapters_merged(model: Any) -> Iterator[None]:
-    """On a CPU a PeftModel computes without its adapters' products here. Afterwards each weight is as before.
+    """On a CPU a model with adapters computes without their products here. Afterwards each weight is as before.
 
-    It needs the memory of the adapted weights once more. Other models, other devices and quantised weights are left as
-    they are. Call it where no gradient is computed.
+    The model is a PeftModel, or one that transformers has loaded from a folder of adapters. It needs the memory of the
+    adapted weights once more. Other models, other devices and quantised weights are left as they are. Call it where no
+    gradient is computed.
     """
-    weights = _adapted(model) if model.device.type == "cpu" else []
-    if not weights:
+    layers = _adapted(model) if model.device.type == "cpu" else []
+    weights = [weight for layer in layers for weight in layer.base_layer.parameters(recurse=False)]
+    if not all(weight.is_floating_point() for weight in weights) or not layers:
         yield
         return
     own = [weight.data for weight in weights]
@@ -26,7 +28,8 @@ def adapters_merged(model: Any) -> Iterator[None]:
     try:
         for weight in weights:
             weight.data = weight.data.clone()
-        model.merge_adapter()
+        for layer in layers:
+            layer.merge()
         for (
             weight
         ) in frozen:  # autocast keeps the 16-bit copies of trainable weights alone; others it makes at each token
@@ -36,15 +39,12 @@ def adapters_merged(model: Any) -> Iterator[None]:
         for weight in frozen:
             weight.requires_grad_(False)
         torch.clear_autocast_cache()
-        model.unmerge_adapter()
+        for layer in layers:
+            layer.unmerge()
         for weight, data in zip(weights, own, strict=True):
             weight.data = data
 
 
-def _adapted(model: Any) -> list[nn.Parameter]:
-    """The weights of the layers that have adapters; none where one of them is not a plain number."""
-    if not hasattr(model, "peft_config"):
-        return []
-    layers = [layer.base_layer for layer in model.modules() if hasattr(layer, "base_layer") and hasattr(layer, "merge")]
-    weights = [weight for layer in layers for weight in layer.parameters(recurse=False)]
-    return weights if all(weight.is_floating_point() for weight in weights) else []
+def _adapted(model: nn.Module) -> list[Any]:
+    """The layers that have adapters."""
+    return [layer for layer in model.modules() if hasattr(layer, "base_layer") and hasattr(layer, "unmerge")]
