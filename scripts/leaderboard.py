@@ -78,7 +78,9 @@ def _balanced(rows: Mapping[str, Figures]) -> str:
     table = [["VerifyRM", *SETS, "known hacks rejected, at least"]]
     for name, row in rows.items():
         cells = [f"{s['balanced_accuracy']:.3f} ({s['interval'][0]:.3f}-{s['interval'][1]:.3f})" for s in _sets(row)]
-        table.append([name, *cells, f"{row['hack']['rejected']:.2f} (`{row['hack']['kind']}`)"])
+        hack = row["hack"]
+        least = f"{hack['rejected']:.2f}" + (f" (`{hack['kind']}`)" if hack["rejected"] < 1 else "")
+        table.append([name, *cells, least])
     return markdown(table)
 
 
