@@ -9,16 +9,15 @@ model is (size, training data, recipe) stands in words.yaml beside it, which is 
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
-from results_experiment import environment, markdown
+from results_experiment import environment, markdown, run
 
-from cooper_rl.errors import CooperError
+from cooper_rl.engines.parts import environment as surroundings
 from cooper_rl.evaluation.reward_model import EvalSettings, evaluate_files
 from cooper_rl.jsonl import write_atomically
 
@@ -38,9 +37,7 @@ Figures = dict[str, Any]
 def measured(model: str) -> Figures:
     """What is kept of a model's evaluation; the rule's figures are those on the same completions."""
     found = evaluate_files(list(SETS.values()), EvalSettings(model=model, size=SIZE, bf16=True))
-    git = ["git", "rev-parse", "--short", "HEAD"]
-    commit = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
-    return {"commit": commit, "model": kept(found, "model"), "rule": kept(found, "rule")}
+    return {"commit": str(surroundings(0)["commit"])[:7], "model": kept(found, "model"), "rule": kept(found, "rule")}
 
 
 def kept(found: Mapping[str, Any], judge: str) -> Figures:
@@ -108,8 +105,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except CooperError as error:
-        sys.stderr.write(f"{error}\n")
-        sys.exit(2)
+    run(main)

@@ -22,9 +22,9 @@ from pathlib import Path
 
 import leaderboard
 from results_data import Data, finished
-from results_experiment import Experiment, environment, markdown
+from results_experiment import Experiment, environment, markdown, run
 
-from cooper_rl.errors import BadInputError, CooperError
+from cooper_rl.errors import BadInputError
 from cooper_rl.jsonl import write_atomically
 from cooper_rl.report.summary import table
 
@@ -83,8 +83,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except CooperError as error:
-        sys.stderr.write(f"{error}\n")
-        sys.exit(2)
+    run(main)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 from textwrap import fill
@@ -14,7 +15,7 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 from results_drawing import drawn
 
-from cooper_rl.errors import BadInputError
+from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.report.difference import STUDENT_95, difference
 from cooper_rl.report.page import band
 from cooper_rl.report.summary import COLUMNS
@@ -53,6 +54,15 @@ environment = Environment(
     lstrip_blocks=True,
     keep_trailing_newline=True,
 )
+
+
+def run(main: Callable[[], None]) -> None:
+    """Runs a script's `main`; an error of Cooper's is one line, and the exit code is 2."""
+    try:
+        main()
+    except CooperError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(2)
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:
