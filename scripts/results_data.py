@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 from cooper_rl.domains.problems import load_problems, truth_of
@@ -16,7 +16,7 @@ from cooper_rl.verifiers.math.stated import has_answer
 
 LAST = 20  # steps whose rollouts are looked at
 LOST = 0.05  # of true accuracy, below its best so far: hacking has done harm
-KEPT = ("reward", "eval/true_accuracy", "eval/reward_model_accuracy")  # of every step
+KEPT = ("reward", "eval/true_accuracy", "eval/rule_accuracy", "eval/reward_model_accuracy")  # of every step
 
 BY_TASK = {"schoolbook"}  # worlds whose rollouts are told apart by their task
 
@@ -31,6 +31,8 @@ def entry_of(run: Run) -> Data:
     parts = ("step_time", "time/pairs_seconds", "time/reward_model_seconds", "time/guard_seconds")
     seconds = sum(value for name in parts for _, value in run.series(name))
     fooled = [value for _, value in run.series("hacking/false_positive_rate")]
+    steps = [value for _, value in run.series("step_time")]
+    memory = [value for _, value in run.series("memory/peak_gigabytes")]
     alarm = HackingAlarm()  # worked out anew from the metrics
     return {
         "name": f"{run.path.parent.name}/{run.path.name}",
@@ -38,7 +40,10 @@ def entry_of(run: Run) -> Data:
         "commit": str(run.environment.get("commit", "?"))[:7],
         "base": measured[0][1] if measured else None,
         **summarize_run(run),
-        "false_positive_rate": {"end": ends(fooled)["end"]},
+        "false_positive_rate": ends(fooled),
+        "step_seconds": median(steps) if steps else None,
+        "peak_gigabytes": max(memory, default=None),
+        "pairs": {key: int(sum(value for _, value in run.series(f"pairs/{key}"))) for key in ("count", "held_back")},
         "alarm_step": next((int(row["step"]) for row in run.metrics if row["step"] and alarm.add(row)), None),
         "loss_step": loss_step(measured),
         "rolled_back": int(sum(value for _, value in run.series("reward_model/rolled_back"))),

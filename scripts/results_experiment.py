@@ -27,11 +27,16 @@ DRAWN = {
 }
 METRICS: dict[str, tuple[str, ...]] = dict(COLUMNS) | {
     "base": ("base",),
+    "false positives start": ("false_positive_rate", "start"),
     "false positives end": ("false_positive_rate", "end"),
     "anchors first": ("anchor_accuracy", "first"),
     "anchors min": ("anchor_accuracy", "min"),
     "rolled back": ("rolled_back",),
     "guard's share of time": ("guard_share",),
+    "seconds of a step": ("step_seconds",),
+    "peak GB": ("peak_gigabytes",),
+    "pairs": ("pairs", "count"),
+    "pairs held back": ("pairs", "held_back"),
     "alarm fired": ("alarm_step",),
     "5 points lost": ("loss_step",),
 }
@@ -44,7 +49,8 @@ OF_MEANS = [
     "RM accuracy end",
 ]
 SHORT = {"accuracy ": "", "false positives": "FP", "guard's share of time": "guard time"}  # in the table of the runs
-WHOLE = {"rolled back", "alarm fired", "5 points lost"}
+WHOLE = {"rolled back", "alarm fired", "5 points lost", "pairs", "pairs held back"}
+TENTHS = {"seconds of a step", "peak GB"}
 
 Data = dict[str, Any]
 environment = Environment(
@@ -173,6 +179,13 @@ class Experiment:
     def at(self, arm: str, step: int) -> list[float]:
         """True accuracy at a step, of each run."""
         return [dict(run["series"]["eval/true_accuracy"])[step] for run in self._of(arm)]
+
+    def read(self, arm: str, step: int) -> list[float]:
+        """How many held-out answers the rule says CORRECT to for each right one, in each run."""
+        return [
+            dict(run["series"]["eval/rule_accuracy"])[step] / true
+            for run, true in zip(self._of(arm), self.at(arm, step), strict=True)
+        ]
 
     def change(self, arm: str, start: str, end: str) -> list[float]:
         """From one metric to another, of each run."""
@@ -331,7 +344,8 @@ class Experiment:
 
 def cell(value: float | None, metric: str) -> str:
     """Of one run's value."""
-    return "-" if value is None else f"{value:.0f}" if metric in WHOLE else f"{value:.3f}"
+    digits = 0 if metric in WHOLE else 1 if metric in TENTHS else 3
+    return "-" if value is None else f"{value:.{digits}f}"
 
 
 def filled_columns(rows: Sequence[Sequence[str]]) -> list[list[str]]:
