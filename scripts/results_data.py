@@ -41,6 +41,7 @@ def entry_of(run: Run) -> Data:
         "base": measured[0][1] if measured else None,
         **summarize_run(run),
         "false_positive_rate": ends(fooled),
+        "kl": {"end": ends([value for _, value in run.series("kl")])["end"]},
         "step_seconds": median(steps) if steps else None,
         "peak_gigabytes": max(memory, default=None),
         "pairs": {key: int(sum(value for _, value in run.series(f"pairs/{key}"))) for key in ("count", "held_back")},

@@ -35,6 +35,7 @@ METRICS: dict[str, tuple[str, ...]] = dict(COLUMNS) | {
     "guard's share of time": ("guard_share",),
     "seconds of a step": ("step_seconds",),
     "peak GB": ("peak_gigabytes",),
+    "KL end": ("kl", "end"),
     "pairs": ("pairs", "count"),
     "pairs held back": ("pairs", "held_back"),
     "alarm fired": ("alarm_step",),
@@ -167,6 +168,10 @@ class Experiment:
         least, greatest = number(min(values), form), number(max(values), form)
         return least if least == greatest else f"{least} to {greatest}"
 
+    def number(self, value: float, form: str = ".3f") -> str:
+        """One value."""
+        return number(value, form)
+
     def average(self, values: Sequence[float], form: str = ".2f") -> str:
         """Their mean."""
         return number(fmean(values), form)
@@ -251,8 +256,12 @@ class Experiment:
         return [run for run in self.runs if not run["loss_step"]]
 
     def last(self, arm: str, asked: str, key: str) -> list[float]:
-        """Of the last steps' rollouts, in each run: `reward`, `rule`, `true` or `no_answer` by what is asked for."""
-        return [run["last_rollouts"][asked][key] for run in self._of(arm)]
+        """Of the last steps' rollouts that ask for something, in each run that has some.
+
+        Args:
+            key: `reward`, `rule`, `true` or `no_answer`.
+        """
+        return [run["last_rollouts"][asked][key] for run in self._of(arm) if asked in run["last_rollouts"]]
 
     def aims_met(self, arm: str) -> str:
         """In how many runs the default's aims for this arm are met."""
@@ -294,7 +303,7 @@ class Experiment:
     def rollouts_table(self) -> str:
         """The last steps' rollouts by what is asked for; means over an arm's runs."""
         rows = [["asked for", "arm", "mean reward", "rule says CORRECT", "true accuracy", "no answer in it"]]
-        for asked in self.runs[0]["last_rollouts"]:
+        for asked in sorted({asked for run in self.runs for asked in run["last_rollouts"]}):
             for arm in self.arms:
                 found = (fmean(self.last(arm, asked, key)) for key in ("reward", "rule", "true", "no_answer"))
                 rows.append([asked, arm, *(f"{mean:.3f}" for mean in found)])
