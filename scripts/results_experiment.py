@@ -168,10 +168,6 @@ class Experiment:
         least, greatest = number(min(values), form), number(max(values), form)
         return least if least == greatest else f"{least} to {greatest}"
 
-    def number(self, value: float, form: str = ".3f") -> str:
-        """One value."""
-        return number(value, form)
-
     def average(self, values: Sequence[float], form: str = ".2f") -> str:
         """Their mean."""
         return number(fmean(values), form)
