@@ -9,12 +9,13 @@ from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers.math import library
 from cooper_rl.verifiers.math.absent import is_absent
 from cooper_rl.verifiers.math.algebra import is_unfinished
-from cooper_rl.verifiers.math.expression import Expression, choice_letter, has_letters
+from cooper_rl.verifiers.math.expression import Expression, choice_letter, has_letters, is_within
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Partial, compare
 from cooper_rl.verifiers.math.group import Group
 from cooper_rl.verifiers.math.library import shown
 from cooper_rl.verifiers.math.markup import same_text
 from cooper_rl.verifiers.math.number import Number
+from cooper_rl.verifiers.math.phrases import MAX_LABEL
 from cooper_rl.verifiers.math.reader import Reader
 from cooper_rl.verifiers.math.relation import Relation
 from cooper_rl.verifiers.math.stated import (
@@ -164,13 +165,11 @@ def _explain_guess(reference: str, gold: Number, answer: AnswerForm | None, text
 
 
 def _is_open(gold: AnswerForm, answer: AnswerForm) -> bool:
-    """Whether math-verify cannot tell either: a form that it does not know, or words, unless they may hold a number.
-
-    It reads a word as a product of its letters.
-    """
-    if not (gold.library_decides and answer.library_decides) or isinstance(gold, Words):
+    """Whether math-verify cannot tell either: a form that it does not know, running text, or words within words."""
+    if not (gold.library_decides and answer.library_decides):
         return True
-    return isinstance(answer, Words) and not isinstance(gold, Number)
+    prose = isinstance(gold, Words) and len(gold.text.split()) > MAX_LABEL
+    return prose or (isinstance(answer, Words) and is_within(gold, answer))
 
 
 @lru_cache(maxsize=4096)
