@@ -43,6 +43,7 @@ def verifier():
         ("mother", "So the answer is.", "UNPARSEABLE", "no_answer"),
         ("mother", "Susan is Lucy's mum.", "UNPARSEABLE", "unknown_form"),
         ("Sunday", "So it is.", "UNPARSEABLE", "no_answer"),
+        ("Sunday", "That is.", "UNPARSEABLE", "no_answer"),
         ("12", "The answer is twelve.", "CORRECT", "match"),
         ("1/2", "so it is one half", "CORRECT", "match"),
         ("1/2", "one half of them remains", "UNPARSEABLE", "unknown_form"),
