@@ -177,16 +177,14 @@ class Experiment:
         *others, last = (number(value, form) for value in values)
         return f"{', '.join(others)} and {last}" if others else last
 
-    def at(self, arm: str, step: int) -> list[float]:
-        """True accuracy at a step, of each run."""
-        return [dict(run["series"]["eval/true_accuracy"])[step] for run in self._of(arm)]
+    def at(self, arm: str, step: int, key: str = "eval/true_accuracy") -> list[float]:
+        """True accuracy at a step, or another metric whose series is kept; of each run."""
+        return [dict(run["series"][key])[step] for run in self._of(arm)]
 
     def read(self, arm: str, step: int) -> list[float]:
         """How many held-out answers the rule says CORRECT to for each right one, in each run."""
-        return [
-            dict(run["series"]["eval/rule_accuracy"])[step] / true
-            for run, true in zip(self._of(arm), self.at(arm, step), strict=True)
-        ]
+        by_rule, true = self.at(arm, step, "eval/rule_accuracy"), self.at(arm, step)
+        return [a / b for a, b in zip(by_rule, true, strict=True)]
 
     def change(self, arm: str, start: str, end: str) -> list[float]:
         """From one metric to another, of each run."""
