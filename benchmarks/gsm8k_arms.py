@@ -66,7 +66,7 @@ def multiplied(policy: str) -> int:
 
 def median(run: Run, key: str) -> float:
     """Of a metric's values, the first step left out: memory is found, kernels are made."""
-    values = [value for _, value in run.series(key)]
+    values = run.values(key)
     return statistics.median(values[1:] or values) if values else 0.0
 
 
@@ -74,7 +74,7 @@ def step_row(run: Run, limits: dict[str, float]) -> list[str]:
     """Where a run's steps spent their time, and what share of the machine's limits that is."""
     weights = multiplied(resolve_model(str(run.config["model_name_or_path"]), "policy"))
     per_step = int(run.config["per_device_train_batch_size"]) * int(run.config.get("gradient_accumulation_steps", 1))
-    seen = [value for _, value in run.series("num_tokens")]
+    seen = run.values("num_tokens")
     tokens = statistics.median(b - a for a, b in zip([0.0, *seen], seen, strict=False))
     seconds = {stage: median(run, f"time/{stage}_seconds") for stage in STAGES}
     generated = per_step * median(run, "completions/mean_length") / seconds["generate"]

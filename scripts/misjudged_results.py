@@ -121,7 +121,7 @@ def record_of(run: Run, base: BaseCompletions) -> Data:
         "true_accuracy_start": measured[0][1],
         "true_accuracy": measured[-1][1],
         "alarm_step": run.alarm_step,
-        "rolled_back": sum(value for _, value in run.series("reward_model/rolled_back")),
+        "rolled_back": sum(run.values("reward_model/rolled_back")),
     }
     checkpoint = last_checkpoint(run.path)
     if not checkpoint or not (checkpoint / REWARD_MODEL / WEIGHTS).is_file():

@@ -26,13 +26,13 @@ Data = dict[str, Any]
 def entry_of(run: Run) -> Data:
     """The record of a run."""
     measured = run.series("eval/true_accuracy")
-    anchors = [value for _, value in run.series("reward_model/anchor_accuracy")]
-    guard = sum(value for _, value in run.series("time/guard_seconds"))
+    anchors = run.values("reward_model/anchor_accuracy")
+    guard = sum(run.values("time/guard_seconds"))
     parts = ("step_time", "time/pairs_seconds", "time/reward_model_seconds", "time/guard_seconds")
-    seconds = sum(value for name in parts for _, value in run.series(name))
-    fooled = [value for _, value in run.series("hacking/false_positive_rate")]
-    steps = [value for _, value in run.series("step_time")]
-    memory = [value for _, value in run.series("memory/peak_gigabytes")]
+    seconds = sum(sum(run.values(name)) for name in parts)
+    fooled = run.values("hacking/false_positive_rate")
+    steps = run.values("step_time")
+    memory = run.values("memory/peak_gigabytes")
     alarm = HackingAlarm()  # worked out anew from the metrics
     return {
         "name": f"{run.path.parent.name}/{run.path.name}",
@@ -41,13 +41,13 @@ def entry_of(run: Run) -> Data:
         "base": measured[0][1] if measured else None,
         **summarize_run(run),
         "false_positive_rate": ends(fooled),
-        "kl": {"end": ends([value for _, value in run.series("kl")])["end"]},
+        "kl": {"end": ends(run.values("kl"))["end"]},
         "step_seconds": median(steps) if steps else None,
         "peak_gigabytes": max(memory, default=None),
-        "pairs": {key: int(sum(value for _, value in run.series(f"pairs/{key}"))) for key in ("count", "held_back")},
+        "pairs": {key: int(sum(run.values(f"pairs/{key}"))) for key in ("count", "held_back")},
         "alarm_step": next((int(row["step"]) for row in run.metrics if row["step"] and alarm.add(row)), None),
         "loss_step": loss_step(measured),
-        "rolled_back": int(sum(value for _, value in run.series("reward_model/rolled_back"))),
+        "rolled_back": int(sum(run.values("reward_model/rolled_back"))),
         "anchor_accuracy": {"first": anchors[0], "min": min(anchors), "end": anchors[-1]} if anchors else None,
         "guard_share": guard / seconds if seconds else 0.0,
         "last_rollouts": last_rollouts(run),

@@ -109,8 +109,8 @@ def record_of(run: Run) -> Data:
         "steps_to_40": next((step for step, value in measured if value >= REACHED), math.nan),
         "slips_f1": f1_of(str(checkpoint / REWARD_MODEL), triples),
         "slips_f1_start": f1_of(start, triples),
-        "tokens": fmean(value for _, value in run.series("completions/mean_length")[-LAST:]),
-        "seconds": median(value for _, value in run.series("step_time")),
+        "tokens": fmean(run.values("completions/mean_length")[-LAST:]),
+        "seconds": median(run.values("step_time")),
         **of_rollouts(run),
     }
     return {name: value for name, value in record.items() if value == value}  # without NaN

@@ -126,7 +126,7 @@ def overview(run: Run) -> str:
         parts.append(f'<div class="alarm">hacking alarm from step {run.alarm_step} (action: {action}); {link}</div>')
     rows = [["metric", "now", "mean of last 10", "first"]]
     for name in METRICS:
-        values = [value for _, value in run.series(name)]
+        values = run.values(name)
         if values:
             recent = values[-10:]
             rows.append([name, *(f"{v:.4g}" for v in (values[-1], math.fsum(recent) / len(recent), values[0]))])

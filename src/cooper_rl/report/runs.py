@@ -64,6 +64,10 @@ class Run:
         """(step, value) of a metric, at the steps where it was measured."""
         return [(int(row["step"]), float(row[key])) for row in self.metrics if row.get(key) is not None]
 
+    def values(self, key: str) -> list[float]:
+        """The values of `series`."""
+        return [value for _, value in self.series(key)]
+
     @property
     def alarm_step(self) -> int | None:
         """The first step at which the hacking alarm fired."""

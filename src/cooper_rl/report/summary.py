@@ -19,10 +19,7 @@ def ends(values: Sequence[float]) -> dict[str, float | None]:
 
 def summarize_run(run: Run) -> dict[str, Any]:
     """One run's entry. Start and end are the first and last tenth of the steps, or the first and last measurement."""
-
-    def values(key: str) -> list[float]:
-        return [value for _, value in run.series(key)]
-
+    values = run.values
     true, reward_model = values("eval/true_accuracy"), values("eval/reward_model_accuracy")
     return {
         "seed": run.seed,
@@ -57,7 +54,7 @@ def heldout_problems(runs: Sequence[Run]) -> int | None:
     size = sizes.pop() if len(sizes) == 1 else None
     if not isinstance(size, int):
         return None
-    hits = [value * size for run in runs for _, value in run.series("eval/true_accuracy")]
+    hits = [value * size for run in runs for value in run.values("eval/true_accuracy")]
     return size if hits and all(abs(hit - round(hit)) < 1e-6 for hit in hits) else None
 
 
