@@ -4,13 +4,16 @@ import json
 import math
 import pickle
 import random
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
+import yaml
 
-from cooper_rl.errors import CooperError
+from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.method.build import make_cooper, source_names
 from cooper_rl.method.journal import Journal, read_metrics
 from cooper_rl.method.monitor import Monitor
@@ -196,6 +199,24 @@ def test_only_the_first_rank_writes(tmp_path):
         journal.finish(1, 2.0)
     assert not (tmp_path / "False").exists()
     assert read_metrics(tmp_path / "True") == [{"step": 1, "x": None}]
+
+
+def test_a_folder_that_another_process_writes_is_refused(tmp_path):
+    """Until that process ends, even by SIGKILL. What is there stays; the same process may go on."""
+    code = "import sys; from cooper_rl.method.journal import Journal; journal = Journal(sys.argv[1])"
+    code += "; journal.begin({'a': 1}, {}, -1); print('begun', flush=True); sys.stdin.read()"
+    other = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert other.stdout.readline() == "begun\n"
+    with pytest.raises(BadInputError, match=f"{tmp_path}: another process is writing this run; let it end"):
+        Journal(tmp_path).begin({"a": 2}, {}, -1)
+    assert yaml.safe_load((tmp_path / "config.yaml").read_text()) == {"a": 1}
+    other.kill()
+    other.communicate()
+    for _ in range(2):
+        Journal(tmp_path).begin({"a": 2}, {}, -1)
+    assert yaml.safe_load((tmp_path / "config.yaml").read_text()) == {"a": 2}
 
 
 def test_sources_that_a_run_needs():

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import yaml
 
+from cooper_rl.errors import BadInputError
 from cooper_rl.jsonl import line_of, whole_records, write_atomically
 from cooper_rl.records import ContrastivePair, Report, Rollout
 
 METRICS = "metrics.jsonl"
+LOCK = ".lock"
 
 
 class Journal:
@@ -29,6 +32,7 @@ class Journal:
         self.folder = Path(folder)
         self.writes = writes
         self.begun = False  # whether `begin` was called
+        self._lock: IO[str] | None = None
 
     def write(self, report: Report) -> None:
         """Writes a step's rollouts, its pairs and the pairs that were rolled back, each into a file of the step."""
@@ -58,10 +62,14 @@ class Journal:
         """Writes config.yaml and environment.json, and deletes what the run wrote after this step (-1: everything).
 
         A finished run that goes on for more steps is no longer marked as finished.
+
+        Raises:
+            BadInputError: another process writes into this folder.
         """
         self.begun = True
         if not self.writes:
             return
+        self._lock = self._lock or locked(self.folder)
         rewind(self.folder, after_step)
         (self.folder / "finished.json").unlink(missing_ok=True)
         write_atomically(self.folder / "config.yaml", yaml.safe_dump(dict(settings), sort_keys=True))
@@ -71,6 +79,25 @@ class Journal:
         """Marks the run as finished."""
         if self.writes:
             write_atomically(self.folder / "finished.json", json.dumps({"step": step, "seconds": seconds}) + "\n")
+
+
+def locked(folder: Path) -> IO[str]:
+    """The folder's lock, which this process holds until it ends.
+
+    Raises:
+        BadInputError: another process holds it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = (folder / LOCK).open("a")
+    try:
+        fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError) as error:
+        raise BadInputError(
+            f"{folder}: another process is writing this run; let it end, or choose another --output_dir"
+        ) from error
+    except OSError:  # a file system without locks
+        pass
+    return lock
 
 
 def finite(value: Any) -> Any:
