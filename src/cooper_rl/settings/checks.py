@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.settings.files import check_file, check_model_folder, resolve_model
+from cooper_rl.settings.files import check_file, check_model_folder, check_policy_folder, resolve_model
 from cooper_rl.settings.reward import resolve_arm
 from cooper_rl.settings.train import TrainSettings
 
@@ -31,7 +31,7 @@ def check_train_settings(settings: TrainSettings, *, resume: bool = False) -> No
         MissingFileError, BadInputError: the first fault found; the message has one line, with the way out.
     """
     settings.check_groups()
-    check_model_folder(resolve_model(settings.model_name_or_path, "policy"), "model_name_or_path")
+    check_policy_folder(resolve_model(settings.model_name_or_path, "policy"), "model_name_or_path")
     if settings.needs_reward_model:
         name = settings.reward_model_name_or_path
         if not name:
@@ -39,7 +39,7 @@ def check_train_settings(settings: TrainSettings, *, resume: bool = False) -> No
         if settings.reward_model_type == "verifyrm":
             check_model_folder(resolve_model(name, "reward_model"), "reward_model_name_or_path")
     if settings.assistant_model and not settings.assistant_base_url:
-        check_model_folder(resolve_model(settings.assistant_model, "policy"), "assistant_model")
+        check_policy_folder(resolve_model(settings.assistant_model, "policy"), "assistant_model")
     for key in DATA_FILES:
         name = getattr(settings, key)
         if name and name.endswith((".jsonl", ".json", ".parquet", ".gz")):

@@ -13,13 +13,11 @@ EMBEDDED = {  # the models that the package ships, by their world's name
     name: {part: PACKAGE / "domains" / "nano" / "shipped" / folder / part for part in ("policy", "reward_model")}
     for name, folder in (("nano", "arithmetic"), ("nano-weekdays", "weekdays"))
 }
-
-
 ADAPTERS = "adapters"  # the folder of a reward model's adapters, apart from the policy's own
 
 
 def resolve_model(name: str, part: str) -> str:
-    """The folder of a model that the package ships (a name in `EMBEDDED`), or of a hub's model that is in models/ here.
+    """The folder of a model that the package ships (a name in `EMBEDDED`), or of a hub's model in models/ here.
 
     `scripts/fetch_model.py` writes models/NAME, with the hub's name in lower case. Any other name is returned as it is.
 
@@ -33,12 +31,17 @@ def resolve_model(name: str, part: str) -> str:
     return str(here) if hub and here.is_dir() else name
 
 
+def is_adapters(folder: str | Path) -> bool:
+    """Whether a folder holds a reward model's adapters in place of its weights."""
+    return Path(folder, ADAPTERS, "adapter_config.json").is_file() and not any(Path(folder).glob("*.safetensors"))
+
+
 def base_of(folder: str | Path) -> str:
     """The model that a folder of adapters goes on; any other folder is itself."""
-    written = Path(folder, ADAPTERS, "adapter_config.json")
-    if not written.is_file():
+    if not is_adapters(folder):
         return str(folder)
-    return resolve_model(json.loads(written.read_text())["base_model_name_or_path"], "policy")
+    written = json.loads(Path(folder, ADAPTERS, "adapter_config.json").read_text())
+    return resolve_model(written["base_model_name_or_path"], "policy")
 
 
 def local_file(name: str) -> Path | None:
@@ -75,6 +78,17 @@ def check_model_folder(name: str | Path, key: str = "") -> None:
     pickles = sorted([*folder.glob("*.bin"), *folder.glob("*.pt"), *folder.glob("*.pth")])
     what = f"{pickles[0].name} is pickled and is not loaded" if pickles else "it has no *.safetensors"
     raise BadInputError(f"{where}: {what}; load the model where it was made and write it with save_pretrained")
+
+
+def check_policy_folder(name: str, key: str) -> None:
+    """As `check_model_folder`; a reward model's adapters are refused too.
+
+    Raises:
+        MissingFileError, BadInputError: as `check_model_folder`; or these are adapters of a reward model.
+    """
+    check_model_folder(name, key)
+    if is_adapters(name):
+        raise BadInputError(f"{key}: {name}: adapters of a reward model; name a causal language model")
 
 
 def check_file(name: str, key: str) -> None:

@@ -12,12 +12,12 @@ from torch import Tensor
 from transformers import AutoConfig
 
 from cooper_rl.extras import optional
-from cooper_rl.settings.files import ADAPTERS
+from cooper_rl.settings.files import is_adapters
 
 
 def is_reward_model(path: str | Path) -> bool:
     """Whether a folder or hub id is a sequence classifier or adapters of one, rather than a causal language model."""
-    return Path(path, ADAPTERS).is_dir() or is_classifier(AutoConfig.from_pretrained(path))
+    return is_adapters(path) or is_classifier(AutoConfig.from_pretrained(path))
 
 
 def is_classifier(config: Any) -> bool:

@@ -17,10 +17,10 @@ from transformers.utils import cached_file
 
 from cooper_rl.attention import use_short_attention
 from cooper_rl.devices import own_device
-from cooper_rl.errors import BadInputError
+from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.extras import optional
 from cooper_rl.records import Scorable, Triple
-from cooper_rl.settings.files import ADAPTERS, base_of, check_model_folder
+from cooper_rl.settings.files import ADAPTERS, base_of, check_model_folder, is_adapters, resolve_model
 from cooper_rl.steps import step_ends
 from cooper_rl.verifyrm import scoring, sharding
 from cooper_rl.verifyrm.adapters import adapter_settings, is_classifier, is_reward_model, save_adapters
@@ -57,11 +57,12 @@ class VerifyRM:
     def from_pretrained(
         cls, path: str | Path, *, device: torch.device | str | None = None, bf16: bool = False
     ) -> VerifyRM:
-        """Loads a VerifyRM from a local folder or a hub id; safetensors only. Adapters are merged into the weights.
+        """Loads a VerifyRM; safetensors only. Adapters are merged into the weights.
 
         Adapters go on a VerifyRM, or on a causal language model with a head of their own.
 
         Args:
+            path: a local folder, a hub id, or the name of one that comes with Cooper: `nano` or `nano-weekdays`.
             device: where it scores; by default this process's accelerator, or the CPU where there is none.
             bf16: True computes forward passes in bfloat16; the weights stay float32.
 
@@ -69,7 +70,8 @@ class VerifyRM:
             MissingFileError: the path looks local and does not exist.
             BadInputError: the weights are pickled, or the model is not a one-label classifier.
         """
-        if (Path(path) / ADAPTERS).is_dir():
+        path = resolve_model(str(path), "reward_model")
+        if is_adapters(path):
             return cls._from_adapters(Path(path), device, bf16)
         check_model_folder(path)
         config = AutoConfig.from_pretrained(path)
@@ -90,7 +92,13 @@ class VerifyRM:
         peft = optional("peft", extra="peft", needed_by="loading low-rank adapters")
         base = base_of(path)
         check_model_folder(base, f"{path}: the adapters' base")
-        found = cls.from_pretrained(base, device=device) if is_reward_model(base) else cls.from_backbone(base)
+        try:
+            found = cls.from_pretrained(base, device=device) if is_reward_model(base) else cls.from_backbone(base)
+        except OSError as error:  # there is no hub, or no such model on it
+            here = f"models/{base.rpartition('/')[2].lower()}"
+            raise MissingFileError(
+                f"{path}: the adapters' base {base} cannot be had from the hub; save it as {here} in the current folder"
+            ) from error
         found.model.to(device or own_device())
         found.autocast = torch.bfloat16 if bf16 else None
         found.adapters = peft.PeftModel.from_pretrained(found.model, path / ADAPTERS)

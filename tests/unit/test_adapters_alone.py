@@ -1,0 +1,72 @@
+"""Reward models that are adapters without their base: what they go on, and what they are not."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from cooper_rl.errors import BadInputError
+from cooper_rl.settings.files import check_policy_folder, is_adapters, resolve_model
+from cooper_rl.verifyrm import VerifyRM
+
+TRIPLE = {"question": "1 + 1?", "reference": "2", "completion": "The answer is 2."}
+
+
+@pytest.fixture
+def base(tmp_path, monkeypatch):
+    """A VerifyRM whose adapters are saved in `small`; what they go on is a hub's model that is in models/ here."""
+    monkeypatch.chdir(tmp_path)
+    found = VerifyRM.from_backbone(resolve_model("nano", "policy"))
+    Path("models").mkdir()
+    Path("models", "nano-policy").symlink_to(resolve_model("nano", "policy"))
+    found.add_adapters(4, base="Somebody/Nano-Policy")
+    for parameter in found.adapters.parameters():
+        if parameter.requires_grad:
+            torch.nn.init.normal_(parameter, std=0.1)
+    found.save_pretrained("small")
+    return found
+
+
+def test_adapters_are_a_reward_model_and_no_policy(base):
+    columns = [[TRIPLE[key]] for key in ("question", "reference", "completion")]
+    assert torch.allclose(VerifyRM.from_pretrained("small").score(*columns), base.score(*columns), atol=1e-5)
+    with pytest.raises(BadInputError, match=r"model_name_or_path: small: adapters of a reward model; name a causal"):
+        check_policy_folder("small", "model_name_or_path")
+
+
+def test_without_a_hub_the_message_says_where_their_base_belongs(base):
+    Path("models", "nano-policy").unlink()
+    done = subprocess.run(
+        [sys.executable, "-m", "cooper_rl.cli", "score", "--model", "small"],
+        input=json.dumps(TRIPLE),
+        capture_output=True,
+        text=True,
+        env={"HF_HUB_OFFLINE": "1", "HF_HOME": str(Path.cwd())},
+    )
+    assert done.returncode == 2 and not done.stdout
+    message = done.stderr.splitlines()[-1]
+    assert (
+        "small: the adapters' base Somebody/Nano-Policy cannot be had from the hub; save it as models/nano-p" in message
+    )
+
+
+def test_a_policy_that_keeps_its_adapters_beside_its_weights_is_not_a_reward_model(base):
+    """As scripts/short_start.py writes it; a reward model is trained on it as on any other."""
+    assert is_adapters("small")
+    Path("small", "model.safetensors").write_bytes(b"")
+    assert not is_adapters("small")
+
+
+def test_a_shipped_reward_model_has_a_name_in_python_too(base):
+    named, by_path = (VerifyRM.from_pretrained(n) for n in ("nano", resolve_model("nano", "reward_model")))
+    assert torch.equal(named.model.score.weight, by_path.model.score.weight)
+
+
+def test_a_missing_run_is_not_taken_from_models(base):
+    """`models/` is searched for a hub's names alone; `runs/nano-policy` is a path where there is a folder `runs`."""
+    Path("runs").mkdir()
+    assert resolve_model("runs/nano-policy", "policy") == "runs/nano-policy"
+    assert resolve_model("somebody/nano-policy", "policy") == str(Path("models", "nano-policy"))
