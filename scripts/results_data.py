@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from cooper_rl.domains.problems import load_problems, truth_of
 from cooper_rl.jsonl import whole_records
 from cooper_rl.method.alarm import HackingAlarm
+from cooper_rl.records import THRESHOLD, Problem
 from cooper_rl.report.runs import Run, find_runs, read_run
 from cooper_rl.report.summary import ends, summarize_run
 from cooper_rl.verifiers.math.stated import has_answer
@@ -51,33 +52,48 @@ def entry_of(run: Run) -> Data:
         "anchor_accuracy": {"first": anchors[0], "min": min(anchors), "end": anchors[-1]} if anchors else None,
         "guard_share": guard / seconds if seconds else 0.0,
         "last_rollouts": last_rollouts(run),
+        "last_errors": last_errors(run),
         "series": {name: [[step, round(value, 4)] for step, value in run.series(name)] for name in KEPT},
     }
 
 
 def last_rollouts(run: Run) -> dict[str, dict[str, float]]:
     """Of the last steps' rollouts in a generated world, by what is asked for: a number, a word, or one of its tasks."""
-    name = run.config["dataset_name"]
-    is_true = truth_of(name)
-    if is_true is None:
-        return {}
-    problems = {problem.problem_id: problem for problem in load_problems(name, **run.problem_settings)}
     found: dict[str, list[list[float]]] = {}
-    for path in run.steps_of("rollouts")[-LAST:]:
-        for rollout in whole_records(path):
-            completion, reference = rollout["completion"], rollout["reference_answer"]
-            if name in BY_TASK:
-                asked = str(problems[rollout["problem_id"]].metadata["task"]).replace("_", " ")
-            else:
-                asked = "number" if any(character.isdigit() for character in reference) else "word"
-            correct, empty = rollout["verdict"] == "CORRECT", not has_answer(completion, reference)
-            true = is_true(problems[rollout["problem_id"]], completion)
-            found.setdefault(asked, []).append([rollout["reward"], correct, true, empty])
+    for rollout, problem, true in judged(run):
+        completion, reference = rollout["completion"], rollout["reference_answer"]
+        if run.config["dataset_name"] in BY_TASK:
+            asked = str(problem.metadata["task"]).replace("_", " ")
+        else:
+            asked = "number" if any(character.isdigit() for character in reference) else "word"
+        correct, empty = rollout["verdict"] == "CORRECT", not has_answer(completion, reference)
+        found.setdefault(asked, []).append([rollout["reward"], correct, true, empty])
     names = ("reward", "rule", "true", "no_answer")
     return {
         asked: {"count": len(rows), **dict(zip(names, map(fmean, zip(*rows, strict=True)), strict=True))}
         for asked, rows in sorted(found.items())
     }
+
+
+def last_errors(run: Run) -> dict[str, float]:
+    """Of the same rollouts the share of wrong ones that the reward model accepts, and of right ones that it rejects."""
+    scored = [(rollout["score"] > THRESHOLD, true) for rollout, _, true in judged(run) if rollout["score"] is not None]
+    right, wrong = ([accepted for accepted, true in scored if true == label] for label in (True, False))
+    found = {"wrong_accepted": fmean(wrong)} if wrong else {}
+    return found | ({"right_rejected": 1 - fmean(right)} if right else {})
+
+
+def judged(run: Run) -> Iterator[tuple[Data, Problem, bool]]:
+    """The last steps' rollouts in a generated world, each with its problem and whether it is right."""
+    name = run.config["dataset_name"]
+    is_true = truth_of(name)
+    if is_true is None:
+        return
+    problems = {problem.problem_id: problem for problem in load_problems(name, **run.problem_settings)}
+    for path in run.steps_of("rollouts")[-LAST:]:
+        for rollout in whole_records(path):
+            problem = problems[rollout["problem_id"]]
+            yield rollout, problem, is_true(problem, rollout["completion"])
 
 
 def loss_step(measured: Sequence[tuple[int, float]]) -> float | None:

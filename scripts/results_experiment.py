@@ -29,6 +29,8 @@ METRICS: dict[str, tuple[str, ...]] = dict(COLUMNS) | {
     "base": ("base",),
     "false positives start": ("false_positive_rate", "start"),
     "false positives end": ("false_positive_rate", "end"),
+    "wrong accepted": ("last_errors", "wrong_accepted"),
+    "right rejected": ("last_errors", "right_rejected"),
     "anchors first": ("anchor_accuracy", "first"),
     "anchors min": ("anchor_accuracy", "min"),
     "rolled back": ("rolled_back",),
