@@ -166,7 +166,10 @@ def finished_runs(folders: Sequence[Path]) -> list[Run]:
 
 
 def show(records: Sequence[Data], columns: Mapping[str, str], out: Path | None) -> None:
-    """Prints the table, and writes the records into a file where one is named."""
+    """Prints the table, and writes the records into a file where one is named; it keeps those of other runs."""
+    if out and out.is_file():
+        known = {(record["variant"], record["seed"]): record for record in [*json.loads(out.read_text()), *records]}
+        records = sorted(known.values(), key=lambda record: (record["variant"], record["seed"]))
     if out:
         lines = ",\n".join(json.dumps(record) for record in records)
         write_atomically(out, f"[\n{lines}\n]\n")
@@ -176,7 +179,7 @@ def show(records: Sequence[Data], columns: Mapping[str, str], out: Path | None) 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folders", type=Path, nargs="+", help="run folders, or folders that hold them")
-    parser.add_argument("--out", type=Path, help="a .json file for the records")
+    parser.add_argument("--out", type=Path, help="a .json file for the records; it keeps those of other runs")
     parser.add_argument("--completions", type=Path, default=Path("runs/misjudged-completions.jsonl"))
     arguments = parser.parse_args()
     runs = finished_runs(arguments.folders)

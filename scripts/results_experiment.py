@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, stdev
 from textwrap import fill
@@ -105,6 +106,14 @@ def with_interval(values: Sequence[float], form: str = ".3f") -> str:
     return number(fmean(values), form) + (f" ± {half}" if half.strip("0.") else "")
 
 
+def reached(measured: Sequence[Sequence[float]], level: float) -> float | None:
+    """The step at which (step, value) first reaches the level, straight between two measurements."""
+    for (before, low), (step, value) in pairwise([measured[0], *measured]):
+        if value >= level:
+            return step if value == low else before + (level - low) / (value - low) * (step - before)
+    return None
+
+
 class Experiment:
     """The runs of an experiment and its words. Its public methods are what words and templates can ask for.
 
@@ -187,6 +196,12 @@ class Experiment:
         """How many held-out answers the rule says CORRECT to for each right one, in each run."""
         by_rule, true = self.at(arm, step, "eval/rule_accuracy"), self.at(arm, step)
         return [a / b for a, b in zip(by_rule, true, strict=True)]
+
+    def steps_to(self, arm: str, level: float) -> list[float]:
+        """Where true accuracy first reaches the level, straight between measurements; of each run that reaches it."""
+        return [
+            step for run in self._of(arm) if (step := reached(run["series"]["eval/true_accuracy"], level)) is not None
+        ]
 
     def change(self, arm: str, start: str, end: str) -> list[float]:
         """From one metric to another, of each run."""

@@ -119,7 +119,7 @@ def record_of(run: Run) -> Data:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folders", type=Path, nargs="+", help="run folders, or folders that hold them")
-    parser.add_argument("--out", type=Path, help="a .json file for the records")
+    parser.add_argument("--out", type=Path, help="a .json file for the records; it keeps those of other runs")
     arguments = parser.parse_args()
     records = sorted(map(record_of, finished_runs(arguments.folders)), key=lambda r: (r["variant"], r["seed"]))
     show(records, COLUMNS, arguments.out)

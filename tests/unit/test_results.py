@@ -89,3 +89,20 @@ def test_a_page_follows_its_data_and_is_left_out_without_them(tmp_path, results)
     with pytest.raises(ValueError, match=r"misjudged\.json has no run of 'cooper-30', which misjudged\.yaml names"):
         results.written(tmp_path)
     assert "Against the rule arm true accuracy is +0.040." in files[tmp_path / "results.md"].replace("\n", " ")
+
+
+def test_the_step_that_reaches_a_level(results):
+    reached = importlib.import_module("results_experiment").reached
+    measured = [[0, 0.4], [20, 0.6], [40, 0.8], [60, 0.5]]
+    assert reached(measured, 0.65) == pytest.approx(25)
+    assert reached(measured, 0.3) == 0 and reached(measured, 0.8) == 40 and reached(measured, 0.81) is None
+
+
+def test_records_of_other_runs_are_kept(results, tmp_path, capsys):
+    show, out = importlib.import_module("misjudged_results").show, tmp_path / "steps.json"
+    old = [{"variant": "outcome", "seed": seed, "x": 1.0} for seed in (1, 0)]
+    show(old, {"x": "x"}, out)
+    show([{"variant": "outcome", "seed": 1, "x": 4.0}, {"variant": "centred", "seed": 1, "x": 2.0}], {"x": "x"}, out)
+    found = [tuple(record.values()) for record in json.loads(out.read_text())]
+    assert found == [("centred", 1, 2.0), ("outcome", 0, 1.0), ("outcome", 1, 4.0)]
+    assert "| outcome | 2 | 2.500" in capsys.readouterr().out
