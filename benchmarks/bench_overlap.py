@@ -37,7 +37,7 @@ def median_step(server: Server, steps: int, rows: Any, *, overlap: bool) -> floa
     with tempfile.TemporaryDirectory() as folder:
         own = {"negative_sources": {"assistant": 1}, "negative_tries": 1, "rehearsal_per_step": 0, "guard_steps": 0}
         config = CooperConfig(**{**settings(steps, folder), **own})
-        reward_model = VerifyRM.from_pretrained(resolve_model("nano", "reward_model"))
+        reward_model = VerifyRM.from_pretrained("nano")
         assistant = OpenAIServer(server.url, "wrong", concurrency=64)
         trainer = CooperTrainer(resolve_model("nano", "policy"), reward_model, config, rows, assistant=assistant)
         if not overlap:

@@ -344,7 +344,6 @@ def load(folder: Path, samples: int, verifier: str, turns: int) -> dict[str, Any
 def load_turn(folder: Path, samples: int, verifier: str) -> dict[str, Any]:
     """One turn: the server, then the same samples in this process."""
     from cooper_rl.records import Triple
-    from cooper_rl.settings.files import resolve_model
     from cooper_rl.verifyrm import VerifyRM
 
     bodies = load_samples(samples)
@@ -352,7 +351,7 @@ def load_turn(folder: Path, samples: int, verifier: str) -> dict[str, Any]:
     subprocess.run(["rm", "-rf", str(folder / "load")], check=True)
     folder.mkdir(parents=True, exist_ok=True)
     server = Server(folder / "load", 1, arm="static", learn="asked", gather_samples=2048, verifier=verifier)
-    model = VerifyRM.from_pretrained(resolve_model("nano-weekdays", "reward_model"))
+    model = VerifyRM.from_pretrained("nano-weekdays")
     triples = [Triple(b["question"], b["reference_answer"], b["completion"]) for b in bodies]
     before = server.peak_megabytes()
     started = time.perf_counter()

@@ -21,7 +21,6 @@ import torch
 
 from cooper_rl.domains.nano.triples import written_triples
 from cooper_rl.records import LabelledCompletion
-from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.trainer import RewardModelTrainer
@@ -66,7 +65,7 @@ def main() -> None:
     parser.add_argument("--bf16", action="store_true")
     arguments = parser.parse_args()
     torch.manual_seed(0)
-    model = VerifyRM.from_pretrained(resolve_model(arguments.model, "reward_model"))
+    model = VerifyRM.from_pretrained(arguments.model)
     weights, limit = weights_of(model), matmul_limit()
     print(
         f"{weights:,} weights besides embeddings; matrix products {limit / 1e9:.0f} GFLOP/s, "

@@ -30,7 +30,6 @@ from cooper_rl.method.doubt import Doubt, estimate, logits
 from cooper_rl.method.negatives.mined import mined
 from cooper_rl.records import THRESHOLD, Batch, Report, Rollout, Verdict
 from cooper_rl.report.runs import Run, read_run
-from cooper_rl.settings.files import resolve_model
 from cooper_rl.verifiers.kinds import misses_per_hit
 from cooper_rl.verifyrm import VerifyRM
 
@@ -58,7 +57,7 @@ def weighed(run: Run, misses: float | None) -> Iterator[list[Weighed]]:
     if truth is None:
         raise SystemExit(f"{run.path}: the data set {name} has no truth of its own")
     problems = {problem.question: problem for problem in load_problems(name, **run.problem_settings)}
-    model = VerifyRM.from_pretrained(resolve_model(run.config["reward_model_name_or_path"], "reward_model"))
+    model = VerifyRM.from_pretrained(run.config["reward_model_name_or_path"])
     doubts = {score: Doubt(rate, 1.0) for score in ("present", "first")}
     for step, path in enumerate(run.steps_of("rollouts"), 1):
         present = [rollout_of(row) for row in whole_records(path)]

@@ -16,7 +16,6 @@ import numpy as np
 from cooper_rl.engines.parts import resolve_triples
 from cooper_rl.evaluation.metrics import auroc
 from cooper_rl.evaluation.process import last_step_share
-from cooper_rl.settings.files import resolve_model
 from cooper_rl.steps import step_ends
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.triples import read_triples
@@ -28,7 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Where the value of a completion moves.")
     parser.add_argument("models", nargs="+", help="shipped VerifyRMs: nano, nano-weekdays")
     for name in parser.parse_args().models:
-        model = VerifyRM.from_pretrained(resolve_model(name, "reward_model"))
+        model = VerifyRM.from_pretrained(name)
         triples = read_triples(resolve_triples(name, "heldout"))
         ends = {t: ends_S for t in triples if len(ends_S := step_ends(t.completion, "sentence")) >= 3}
         values = [values_S.double().numpy() for values_S in model.step_values(list(ends), list(ends.values()))]

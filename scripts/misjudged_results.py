@@ -167,10 +167,10 @@ def finished_runs(folders: Sequence[Path]) -> list[Run]:
 
 def show(records: Sequence[Data], columns: Mapping[str, str], out: Path | None) -> None:
     """Prints the table, and writes the records into a file where one is named; it keeps those of other runs."""
-    if out and out.is_file():
-        known = {(record["variant"], record["seed"]): record for record in [*json.loads(out.read_text()), *records]}
-        records = sorted(known.values(), key=lambda record: (record["variant"], record["seed"]))
     if out:
+        kept = json.loads(out.read_text()) if out.is_file() else []
+        known = {(record["variant"], record["seed"]): record for record in [*kept, *records]}
+        records = [known[place] for place in sorted(known)]
         lines = ",\n".join(json.dumps(record) for record in records)
         write_atomically(out, f"[\n{lines}\n]\n")
     sys.stdout.write(table(records, columns) + "\n")

@@ -7,6 +7,8 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+from results_experiment import crossing
+
 from cooper_rl.domains.problems import load_problems, truth_of
 from cooper_rl.jsonl import whole_records
 from cooper_rl.method.alarm import HackingAlarm
@@ -22,6 +24,7 @@ KEPT = ("reward", "eval/true_accuracy", "eval/rule_accuracy", "eval/reward_model
 BY_TASK = {"schoolbook"}  # worlds whose rollouts are told apart by their task
 
 Data = dict[str, Any]
+Judged = tuple[Data, Problem, bool]  # a rollout, its problem, and whether it is right
 
 
 def entry_of(run: Run) -> Data:
@@ -35,6 +38,7 @@ def entry_of(run: Run) -> Data:
     steps = run.values("step_time")
     memory = run.values("memory/peak_gigabytes")
     alarm = HackingAlarm()  # worked out anew from the metrics
+    last = list(judged_rollouts(run))
     return {
         "name": f"{run.path.parent.name}/{run.path.name}",
         "arm": run.arm,
@@ -51,18 +55,19 @@ def entry_of(run: Run) -> Data:
         "rolled_back": int(sum(run.values("reward_model/rolled_back"))),
         "anchor_accuracy": {"first": anchors[0], "min": min(anchors), "end": anchors[-1]} if anchors else None,
         "guard_share": guard / seconds if seconds else 0.0,
-        "last_rollouts": last_rollouts(run),
-        "last_errors": last_errors(run),
+        "last_rollouts": last_rollouts(last, by_task=run.config["dataset_name"] in BY_TASK),
+        "last_errors": last_errors(last),
+        "blank": blank(run),
         "series": {name: [[step, round(value, 4)] for step, value in run.series(name)] for name in KEPT},
     }
 
 
-def last_rollouts(run: Run) -> dict[str, dict[str, float]]:
+def last_rollouts(judged: Sequence[Judged], *, by_task: bool) -> dict[str, dict[str, float]]:
     """Of the last steps' rollouts in a generated world, by what is asked for: a number, a word, or one of its tasks."""
     found: dict[str, list[list[float]]] = {}
-    for rollout, problem, true in judged(run):
+    for rollout, problem, true in judged:
         completion, reference = rollout["completion"], rollout["reference_answer"]
-        if run.config["dataset_name"] in BY_TASK:
+        if by_task:
             asked = str(problem.metadata["task"]).replace("_", " ")
         else:
             asked = "number" if any(character.isdigit() for character in reference) else "word"
@@ -75,15 +80,21 @@ def last_rollouts(run: Run) -> dict[str, dict[str, float]]:
     }
 
 
-def last_errors(run: Run) -> dict[str, float]:
+def last_errors(judged: Sequence[Judged]) -> dict[str, float]:
     """Of the same rollouts the share of wrong ones that the reward model accepts, and of right ones that it rejects."""
-    scored = [(rollout["score"] > THRESHOLD, true) for rollout, _, true in judged(run) if rollout["score"] is not None]
+    scored = [(rollout["score"] > THRESHOLD, true) for rollout, _, true in judged if rollout["score"] is not None]
     right, wrong = ([accepted for accepted, true in scored if true == label] for label in (True, False))
     found = {"wrong_accepted": fmean(wrong)} if wrong else {}
     return found | ({"right_rejected": 1 - fmean(right)} if right else {})
 
 
-def judged(run: Run) -> Iterator[tuple[Data, Problem, bool]]:
+def blank(run: Run) -> dict[str, float]:
+    """The share of blank completions: at the step that has most of them, and over the last steps."""
+    steps = [[not row["completion"].strip() for row in whole_records(path)] for path in run.steps_of("rollouts")]
+    return {"most": max(map(fmean, steps)), "end": fmean(map(fmean, steps[-LAST:]))} if steps else {}
+
+
+def judged_rollouts(run: Run) -> Iterator[Judged]:
     """The last steps' rollouts in a generated world, each with its problem and whether it is right."""
     name = run.config["dataset_name"]
     is_true = truth_of(name)
@@ -101,8 +112,7 @@ def loss_step(measured: Sequence[tuple[int, float]]) -> float | None:
     best, before = 0.0, (0, 0.0)
     for step, value in measured:
         if value <= best - LOST:
-            share = (before[1] - (best - LOST)) / (before[1] - value)
-            return before[0] + share * (step - before[0])
+            return crossing(before, (step, value), best - LOST)
         best, before = max(best, value), (step, value)
     return None
 

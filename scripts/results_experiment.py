@@ -32,6 +32,8 @@ METRICS: dict[str, tuple[str, ...]] = dict(COLUMNS) | {
     "false positives end": ("false_positive_rate", "end"),
     "wrong accepted": ("last_errors", "wrong_accepted"),
     "right rejected": ("last_errors", "right_rejected"),
+    "blank, most": ("blank", "most"),
+    "blank end": ("blank", "end"),
     "anchors first": ("anchor_accuracy", "first"),
     "anchors min": ("anchor_accuracy", "min"),
     "rolled back": ("rolled_back",),
@@ -108,10 +110,14 @@ def with_interval(values: Sequence[float], form: str = ".3f") -> str:
 
 def reached(measured: Sequence[Sequence[float]], level: float) -> float | None:
     """The step at which (step, value) first reaches the level, straight between two measurements."""
-    for (before, low), (step, value) in pairwise([measured[0], *measured]):
-        if value >= level:
-            return step if value == low else before + (level - low) / (value - low) * (step - before)
-    return None
+    if measured[0][1] >= level:
+        return measured[0][0]
+    return next((crossing(a, b, level) for a, b in pairwise(measured) if b[1] >= level), None)
+
+
+def crossing(before: Sequence[float], after: Sequence[float], level: float) -> float:
+    """The step at which a straight line from one (step, value) to another, which differs, has the level."""
+    return before[0] + (level - before[1]) / (after[1] - before[1]) * (after[0] - before[0])
 
 
 class Experiment:

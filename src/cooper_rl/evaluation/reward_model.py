@@ -107,7 +107,7 @@ def reward_model_of(settings: EvalSettings) -> VerifyRM | None:
         return None
     from cooper_rl.verifyrm import VerifyRM
 
-    return VerifyRM.from_pretrained(resolve_model(settings.model, "reward_model"), bf16=settings.bf16)
+    return VerifyRM.from_pretrained(settings.model, bf16=settings.bf16)
 
 
 def judges_of(settings: EvalSettings, model: VerifyRM | None) -> dict[str, Judge]:
