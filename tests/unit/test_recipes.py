@@ -23,6 +23,12 @@ START = "smollm2-start"
 TRAIN = [path for path in RECIPES if path.stem not in {*REWARD_MODEL, *ANNOTATION, *NANO_POLICIES, START}]
 
 
+@pytest.fixture(autouse=True)
+def no_hub(monkeypatch):
+    """The hub's models that a recipe names are taken to be there."""
+    monkeypatch.setattr("cooper_rl.settings.files.check_hub", lambda name, where: None)
+
+
 def check(recipe):
     settings = TrainSettings.from_recipe(recipe)
     check_train_settings(settings)

@@ -58,13 +58,13 @@ def looks_local(name: str) -> bool:
 
 
 def check_model_folder(name: str | Path, key: str = "") -> None:
-    """Refuses a local model that does not exist or has no safetensors. A hub id and a .gguf file are not checked.
+    """Refuses a model that does not exist, here or on the hub, and a folder without safetensors.
 
     Args:
         key: the setting that names the model, for the message.
 
     Raises:
-        MissingFileError: there is no such folder.
+        MissingFileError: there is no such folder, or the hub has no such model or cannot be reached.
         BadInputError: the folder has pickled weights only, or no weights.
     """
     folder, name = Path(name), str(name)
@@ -72,12 +72,27 @@ def check_model_folder(name: str | Path, key: str = "") -> None:
     if not folder.exists():
         if looks_local(name):
             raise MissingFileError(f"{where}: no such model folder")
+        check_hub(name, where)
         return
     if name.endswith(".gguf") or any(folder.glob("*.safetensors")) or any(folder.glob("adapters/*.safetensors")):
         return
     pickles = sorted([*folder.glob("*.bin"), *folder.glob("*.pt"), *folder.glob("*.pth")])
     what = f"{pickles[0].name} is pickled and is not loaded" if pickles else "it has no *.safetensors"
     raise BadInputError(f"{where}: {what}; load the model where it was made and write it with save_pretrained")
+
+
+def check_hub(name: str, where: str) -> None:
+    """Refuses a hub's model whose configuration is neither in the cache nor to be had."""
+    from transformers.utils import cached_file
+
+    try:
+        cached_file(name, "config.json")
+    except OSError as error:
+        why = str(error).splitlines()[0].rstrip(".")
+        here = f"models/{name.rpartition('/')[2].lower()}"
+        raise MissingFileError(
+            f"{where}: the hub does not give it ({why}); you can save it as {here} in the current folder"
+        ) from error
 
 
 def check_policy_folder(name: str, key: str) -> None:

@@ -17,7 +17,7 @@ from transformers.utils import cached_file
 
 from cooper_rl.attention import use_short_attention
 from cooper_rl.devices import own_device
-from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.errors import BadInputError
 from cooper_rl.extras import optional
 from cooper_rl.records import Scorable, Triple
 from cooper_rl.settings.files import ADAPTERS, base_of, check_model_folder, is_adapters, resolve_model
@@ -67,7 +67,7 @@ class VerifyRM:
             bf16: True computes forward passes in bfloat16; the weights stay float32.
 
         Raises:
-            MissingFileError: the path looks local and does not exist.
+            MissingFileError: there is no such folder, or the hub has no such model or cannot be reached.
             BadInputError: the weights are pickled, or the model is not a one-label classifier.
         """
         path = resolve_model(str(path), "reward_model")
@@ -92,13 +92,7 @@ class VerifyRM:
         peft = optional("peft", extra="peft", needed_by="loading low-rank adapters")
         base = base_of(path)
         check_model_folder(base, f"{path}: the adapters' base")
-        try:
-            found = cls.from_pretrained(base, device=device) if is_reward_model(base) else cls.from_backbone(base)
-        except OSError as error:  # there is no hub, or no such model on it
-            here = f"models/{base.rpartition('/')[2].lower()}"
-            raise MissingFileError(
-                f"{path}: the adapters' base {base} cannot be had from the hub; save it as {here} in the current folder"
-            ) from error
+        found = cls.from_pretrained(base, device=device) if is_reward_model(base) else cls.from_backbone(base)
         found.model.to(device or own_device())
         found.autocast = torch.bfloat16 if bf16 else None
         found.adapters = peft.PeftModel.from_pretrained(found.model, path / ADAPTERS)
