@@ -41,7 +41,9 @@ def eval_rm(
             "verifybench_hard, hardverify_math or processbench."
         ),
     ],
-    model: Annotated[str | None, typer.Option(help="A VerifyRM: folder, hub id or nano.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="A VerifyRM: folder, hub id, or a shipped one (nano, smollm2-135m).")
+    ] = None,
     verifier: Annotated[str, typer.Option(help="The rule to compare with.")] = "math",
     judge: Annotated[str | None, typer.Option(help="A language model to compare with, named as in collect.")] = None,
     size: Annotated[int | None, typer.Option(min=1, help="Draw this many records of each file.")] = None,

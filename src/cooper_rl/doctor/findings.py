@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from cooper_rl.settings.files import EMBEDDED
+from cooper_rl.settings.files import ADAPTED, EMBEDDED, base_of, is_adapters
 from cooper_rl.settings.train import TrainSettings
 
 # (distribution, least version, first version that is not supported)
@@ -59,9 +59,19 @@ def examine() -> Iterator[Finding]:
         missing = [part for part, folder in folders.items() if not (folder / "model.safetensors").is_file()]
         detail = f"missing {', '.join(missing)}: reinstall" if missing else str(folders["policy"].parent)
         yield Finding("fail" if missing else "ok", f"embedded {name}", detail)
+    yield from adapted()
     yield from data()
     found = importlib.util.find_spec("vllm") is not None
     yield Finding("ok", "vllm", f"{version('vllm')}" if found else "not installed; only use_vllm needs it")
+
+
+def adapted() -> Iterator[Finding]:
+    """The reward models that are shipped as adapters, and where their bases come from."""
+    for name, folder in ADAPTED.items():
+        there = is_adapters(folder)
+        base = base_of(folder)
+        where = f"on {base}, from the hub when it is loaded" if not Path(base).is_dir() else f"on {base}"
+        yield Finding("ok" if there else "fail", f"reward model {name}", where if there else "missing: reinstall")
 
 
 def package(name: str, least: tuple[int, ...], beyond: tuple[int, ...] | None) -> Finding:

@@ -46,8 +46,8 @@ class ModelSettings:
     )
     reward_model_name_or_path: str | None = setting(
         None,
-        "This VerifyRM is the reward model: a folder, a hub id, or nano or nano-weekdays for a shipped one; every"
-        " arm but rule needs one.",
+        "This VerifyRM is the reward model: a folder, a hub id, or a shipped one (nano, nano-weekdays, smollm2-135m);"
+        " every arm but rule needs one.",
     )
     reward_model_type: str = setting(
         "verifyrm",

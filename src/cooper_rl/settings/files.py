@@ -9,23 +9,26 @@ from pathlib import Path
 from cooper_rl.errors import BadInputError, MissingFileError
 
 PACKAGE = Path(__file__).parents[1]
-EMBEDDED = {  # the models that the package ships, by their world's name
+EMBEDDED = {  # the policies and reward models that the package ships, by their world's name
     name: {part: PACKAGE / "domains" / "nano" / "shipped" / folder / part for part in ("policy", "reward_model")}
     for name, folder in (("nano", "arithmetic"), ("nano-weekdays", "weekdays"))
 }
+ADAPTED = {"smollm2-135m": PACKAGE / "verifyrm" / "shipped" / "smollm2-135m"}  # shipped reward models, without a base
 ADAPTERS = "adapters"  # the folder of a reward model's adapters, apart from the policy's own
 
 
 def resolve_model(name: str, part: str) -> str:
-    """The folder of a model that the package ships (a name in `EMBEDDED`), or of a hub's model in models/ here.
+    """The folder of a model that the package ships (`EMBEDDED`, `ADAPTED`), or of a hub's model in models/ here.
 
     `scripts/fetch_model.py` writes models/NAME, with the hub's name in lower case. Any other name is returned as it is.
 
     Args:
-        part: `policy` or `reward_model`.
+        part: `policy` or `reward_model`, for the names that have both.
     """
     if name in EMBEDDED:
         return str(EMBEDDED[name][part])
+    if name in ADAPTED:
+        return str(ADAPTED[name])
     here = Path("models", name.rpartition("/")[2].lower())
     hub = not looks_local(name) and not Path(name).parent.exists()  # runs/NAME is a path where there is a folder runs
     return str(here) if hub and here.is_dir() else name
