@@ -61,7 +61,7 @@ def names_of(command: str) -> set[str]:
 
 def entry(name: str, text: str) -> str:
     """A setting as an item of a list: its name, what its value may be, its default and its sentence."""
-    sentence, _, rest = text.removesuffix("]").rpartition(" [")
+    sentence, _, rest = text.removesuffix("]").partition(" [")
     kind, _, default = rest.partition("; default ")
     value = f"{kind}; default `{default}`" if default else kind
     words = f"- `{name}` ({value}). {sentence.replace('*', chr(92) + '*')}"

@@ -1,5 +1,6 @@
 """The pages of the site and the examples: short sentences, pictures and lists that are current, tutorials that run."""
 
+import functools
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import sys
 
 import pytest
 import yaml
+from datasets import Dataset
 from test_docs import ROOT, script
 from typer.testing import CliRunner
 
@@ -114,6 +116,33 @@ def run_command(words):
         assert done.exit_code == 0, (words, done.output[-500:], done.exception)
     elif words[:1] == ["python"]:
         subprocess.run([sys.executable, *words[1:]], check=True)
+
+
+def test_the_ten_lines_of_the_readme_run(tmp_path, monkeypatch):
+    from cooper_rl import CooperConfig
+    from cooper_rl.settings.files import resolve_model
+
+    (code,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    small = {"max_steps": 1, "max_completion_length": 8, "report_to": "none"}
+    rows = [{"prompt": f"What is 1 + {n}?", "reference_answer": str(n + 1)} for n in range(4)]
+    code = code.replace("from cooper_rl import CooperConfig, CooperTrainer", "from cooper_rl import CooperTrainer")
+    code = code.replace("HuggingFaceTB/SmolLM2-135M-Instruct", str(resolve_model("nano", "policy")))
+    code = code.replace("smollm2-135m", "nano")
+    exec(code, {"dataset": Dataset.from_list(rows), "CooperConfig": functools.partial(CooperConfig, **small)})
+    assert json.loads((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()[-1])["step"] == 1
+
+
+def test_the_table_of_data_sets_has_each_name_and_file():
+    from cooper_rl.domains.problems import KNOWN, find_domain
+
+    _, _, table = (DOCS / "recipes.md").read_text().partition("## Data sets by name")
+    table, _, _ = table.partition("\n## ")
+    for name in KNOWN:
+        domain = find_domain(name)
+        files = getattr(domain, "local", {}).values()
+        places = [place.id for place in getattr(domain, "hub", {}).values()]
+        assert [word for word in (name, *files, *places) if f"`{word}`" not in table] == []
 
 
 def test_the_notebook_runs(tmp_path):

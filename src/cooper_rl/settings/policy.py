@@ -34,7 +34,7 @@ class PolicySettings(RunSettings):
 
     max_steps: int = setting(-1, "The policy takes this many optimiser steps; -1 lets num_train_epochs decide.")
     per_device_train_batch_size: int = setting(
-        8, "This many completions go through the policy at a time on each device.", least=1
+        16, "This many completions go through the policy at a time on each device.", least=1
     )
     gradient_accumulation_steps: int = setting(
         1, "The gradient is summed over this many batches before the optimiser's step.", least=1
