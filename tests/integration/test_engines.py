@@ -99,6 +99,7 @@ def test_a_run_of_the_plain_engine_has_the_files_of_a_run(tmp_path):
     [
         (["--lora_rank", "4"], "lora_rank: the plain engine does not support it"),
         (["--num_iterations", "2"], "num_iterations = 2: the plain engine supports 1 only"),
+        (["--min_p", "0.1"], "min_p: the plain engine does not read it"),
         (["--max_steps", "-1"], "max_steps = -1: the plain engine needs the number of steps"),
         (["--dataset_size", "3"], "3 problems: a step needs 4"),
     ],

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -104,3 +105,21 @@ def test_a_run_made_longer_has_the_longer_schedules_learning_rates(tmp_path):
     assert len(rates) == 2
     for name, values in rates.items():
         assert [value / values[0] for value in values] == pytest.approx([1, 1 / 2, 1 / 2, 1 / 4]), name
+
+
+@pytest.mark.slow  # 40 seconds: five short runs
+def test_a_run_at_its_end_takes_no_step_more_and_one_without_steps_is_no_success(straight, tmp_path):
+    folder, rows = straight
+    shutil.copytree(folder, tmp_path / "again")
+    assert_equal(train(tmp_path / "again", "--resume"), rows)
+    assert json.loads((tmp_path / "again" / "finished.json").read_text())["step"] == STEPS
+    shorter = subprocess.run(
+        command(tmp_path / "again", "--resume", "--max_steps", "2"), capture_output=True, text=True
+    )
+    assert shorter.returncode == 2 and "has a checkpoint of step 6; set max_steps" in shorter.stderr
+    few = subprocess.run(command(tmp_path / "few", "--dataset_size", "1"), capture_output=True, text=True)
+    assert few.returncode == 1 and "the run ended after step 0 of 6" in few.stderr
+    rare = train(tmp_path / "rare", "--logging_steps", "4", "--max_steps", "3")
+    assert "eval/true_accuracy" in rare[3]
+    epochs = subprocess.run(command(tmp_path / "epochs", "--save_strategy", "epoch"), capture_output=True, text=True)
+    assert epochs.returncode == 2 and "save_strategy = epoch: the guard checks before a checkpoint" in epochs.stderr

@@ -177,6 +177,14 @@ def test_save_writes_a_checkpoint(server):
     assert found["step"] == server.client.get("/health").json()["step"]
 
 
+def test_a_port_in_use_leaves_no_half_begun_run(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        with pytest.raises(AssertionError, match=f"cooper: error: port = {port} of host 127.0.0.1: Address already in"):
+            Served(tmp_path / "run", port=port)
+    assert not (tmp_path / "run").exists()
+
+
 def test_slow_and_hostile_clients_are_hung_up_on_and_others_are_answered(server):
     host, port = server.url.removeprefix("http://").split(":")
     start = f"POST /score HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"

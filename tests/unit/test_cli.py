@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -81,6 +82,24 @@ BAD = {
         ["compare", "--config", QUICKSTART, "--arms", "both"],
         f"--arms: 'both' is not an arm or a variant of {QUICKSTART}; choose from rule, static, cooper, hybrid",
     ),
+    "a seed for a comparison": (
+        ["compare", "--config", QUICKSTART, "--seed", "5"],
+        "--seed: each run of a comparison has its own; give --seeds, or set it in the recipe",
+    ),
+    "an arm for a comparison": (
+        ["compare", "--config", QUICKSTART, "--arms", "rule", "--arm", "static"],
+        "--arm: each run of a comparison has its own; give --arms",
+    ),
+    "a negative weight": (
+        ["train", "--config", QUICKSTART, "--negative_sources", "{mined: 1, shuffle: -1}", "--output_dir", "unused"],
+        "a weight must be 0 or more",
+    ),
+    "a monitor that is not one's own": (
+        ["train", "--config", QUICKSTART, "--monitors", "[guard]", "--output_dir", "unused"],
+        "no monitor 'guard'",
+    ),
+    "unknown loss": (["train", "--config", QUICKSTART, "--loss_type", "nope"], "loss_type: 'nope' is not grpo, dapo"),
+    "a seed below 0": (["train", "--config", QUICKSTART, "--seed=-1"], "seed = -1: must be from 0 to"),
     "bad seeds": (["compare", "--config", QUICKSTART, "--seeds", "a"], "whole numbers"),
     "unknown data set": (["train", "--config", QUICKSTART, "--dataset_name", "gsm9k"], "no data set 'gsm9k'"),
     "no such split": (["train", "--config", QUICKSTART, "--dataset_name", "svamp"], "svamp has no split 'train'"),
@@ -128,6 +147,10 @@ FILES = {
     "empty.jsonl": "",
     "pickled/pytorch_model.bin": "",
     "run/config.yaml": "model_name_or_path: another\narm: cooper\n",
+    "broken/config.yaml": "arm: [cooper\n",
+    "itself.yaml": "extends: itself.yaml\n",
+    "listed.yaml": "extends: [itself.yaml]\n",
+    "latin.yaml": "seed: 1  # caf\xe9\n".encode("latin-1"),
 }
 BAD_FILES = {
     "wrong field": (["--dataset_name", "wrong.jsonl"], "wrong.jsonl:1: the record needs one of question"),
@@ -135,8 +158,12 @@ BAD_FILES = {
     "pickle": (["--reward_model_name_or_path", "./pickled"], "pytorch_model.bin is pickled and is not loaded"),
     "another model's checkpoint": (
         ["--resume", "--output_dir", "run"],
-        "its checkpoint was made with model_name_or_path",
+        "run: was made with model_name_or_path = 'another', not 'nano-weekdays'; choose another --output_dir",
     ),
+    "a run folder's broken settings": (["--resume", "--output_dir", "broken"], "config.yaml: not valid YAML"),
+    "a recipe that extends itself": (["--config", "itself.yaml"], "itself.yaml: extends: the recipe extends itself"),
+    "a recipe that extends two": (["--config", "listed.yaml"], "listed.yaml: extends: give the path of one recipe"),
+    "a recipe in another encoding": (["--config", "latin.yaml"], "latin.yaml: not a text in UTF-8"),
     "a run is there": (["--output_dir", "run"], "run: already holds a run; continue it with --resume"),
 }
 
@@ -145,11 +172,12 @@ BAD_FILES = {
 def test_bad_files_are_named_and_nothing_is_written(case, tmp_path):
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
+        (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     before = sorted(tmp_path.rglob("*"))
     arguments, message = BAD_FILES[case]
     out = [] if "--output_dir" in arguments else ["--output_dir", "out"]
-    done, imported = cooper("train", "--config", QUICKSTART, *arguments, *out, cwd=tmp_path)
+    recipe = [] if "--config" in arguments else ["--config", QUICKSTART]
+    done, imported = cooper("train", *recipe, *arguments, *out, cwd=tmp_path)
     assert done.returncode == 2 and len(done.stderr.strip().splitlines()) == 1, done.stderr
     assert done.stderr.startswith("cooper: error: ") and message in done.stderr
     assert sorted(tmp_path.rglob("*")) == before
@@ -195,9 +223,11 @@ def test_verify_names_the_bad_line(tmp_path):
 
 
 def test_a_run_folder_is_not_written_over(tmp_path):
-    (tmp_path / "config.yaml").write_text("model_name_or_path: nano-weekdays\narm: cooper\n")
+    shutil.copy(QUICKSTART, tmp_path / "config.yaml")
+    with (tmp_path / "config.yaml").open("a") as config:
+        config.write("arm: cooper\n")
     done, _ = cooper("train", "--config", QUICKSTART, "--output_dir", str(tmp_path))
     assert done.returncode == 2 and "already holds a run" in done.stderr
     for changed in (["--arm", "static"], ["--cotrain", "false"], ["--reward", "hybrid"]):
         done, _ = cooper("train", "--config", QUICKSTART, "--output_dir", str(tmp_path), "--resume", *changed)
-        assert done.returncode == 2 and "its checkpoint was made with arm = 'cooper'" in done.stderr
+        assert done.returncode == 2 and "was made with arm = 'cooper'" in done.stderr

@@ -19,7 +19,7 @@ from cooper_rl.cli import app
 from cooper_rl.cli.compare import compare
 from cooper_rl.cli.progress import Course, Display
 from cooper_rl.console import print_rows
-from cooper_rl.errors import CooperError
+from cooper_rl.errors import BadInputError, CooperError
 
 FAKE = """
 import json, os, pathlib, sys, time
@@ -74,6 +74,21 @@ def run(tmp_path):
 
 def calls(folder):
     return [json.loads(line) for line in (folder / "calls").read_text().splitlines()]
+
+
+def test_runs_of_another_recipe_are_not_taken_for_this_ones(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "recipe.yaml").write_text("reward_model_name_or_path: nano\nlearning_rate: 0.1\n")
+    folder = tmp_path / "runs" / "compare" / "rule-seed0"
+    folder.mkdir(parents=True)
+    (folder / "finished.json").write_text('{"step": 2}')
+    (folder / "config.yaml").write_text("reward_model_name_or_path: nano\narm: rule\nseed: 0\nmax_steps: 2\n")
+    words = ["compare", "--config", "recipe.yaml", "--arms", "rule"]
+    done = CliRunner().invoke(app, words)
+    assert isinstance(done.exception, BadInputError)
+    assert str(done.exception).endswith(
+        "rule-seed0: was made with learning_rate = 1e-06, not 0.1; choose another --output_dir"
+    )
 
 
 def test_summary_table_and_report(run, capsys):

@@ -241,6 +241,23 @@ def test_batches_that_are_not_complete_are_limited(tmp_path):
     scorer.ledger.close()
 
 
+def test_a_batch_that_is_too_large_for_a_new_gather_size_is_complete(tmp_path):
+    verified = Verification(Verdict.CORRECT, Reason.MATCH)
+
+    def judge(samples):
+        return Batch(0, tuple(Rollout.of(sample, verified, 0.5, 1.0) for sample in samples))
+
+    core = SimpleNamespace(judge=judge, reward=make_reward("score"), reward_model=None)
+    ledger = Ledger(tmp_path)
+    before = Scorer(core, ledger, ServeSettings(gather_samples=4))
+    before.score([call(letter, gather="z") for letter in "abc"])
+    after = Scorer(core, ledger, ServeSettings(gather_samples=2))
+    after.score([call(letter, gather="z") for letter in "de"])
+    assert after.completed == ["gather:z:1", "gather:z:2"]
+    assert [ledger.batch(f"gather:z:{number}").size for number in (1, 2)] == [3, 2]
+    ledger.close()
+
+
 def test_a_folder_has_one_server(tmp_path):
     ledger = Ledger(tmp_path)
     with pytest.raises(CooperError, match="database is locked; another server uses this folder"):

@@ -66,7 +66,7 @@ def test_the_known_keys_are_those_of_the_real_class():
 
 OURS = {  # TRL has other defaults for these
     *("loss_type", "beta", "use_bias_correction_kl", "num_generations", "bf16", "gradient_checkpointing"),
-    *("logging_steps", "save_total_limit", "disable_tqdm", "output_dir"),
+    *("logging_steps", "save_total_limit", "disable_tqdm", "output_dir", "per_device_train_batch_size"),
 }
 
 
@@ -130,7 +130,7 @@ def test_a_reward_of_ones_own_has_no_arm_and_is_resumed_as_itself(tmp_path):
     assert (settings.arm, settings.reward, settings.cotrain) == (None, "mine:Reward", False)
     (tmp_path / "config.yaml").write_text("arm: null\nreward: mine:Reward\ncotrain: false\n")
     check_output_dir(settings, resume=True)
-    with pytest.raises(BadInputError, match="its checkpoint was made with reward = 'mine:Reward', not 'mine:Other'"):
+    with pytest.raises(BadInputError, match="was made with reward = 'mine:Reward', not 'mine:Other'"):
         check_output_dir(TrainSettings.from_recipe({**own, "reward": "mine:Other"}), resume=True)
     again = load_recipe(tmp_path / "config.yaml", ["--reward", "mine:Other"])
     assert again == {"arm": None, "reward": "mine:Other", "cotrain": False}

@@ -52,8 +52,13 @@ class Job:
         return path.is_file() and json.loads(path.read_text())["step"] >= self.max_steps
 
     def failed(self) -> bool:
-        """Whether its process ended with an error."""
-        return self.process is not None and self.process.poll() not in (None, 0)
+        """Whether its process ended without a finished run."""
+        return self.process is not None and self.process.poll() is not None and not self.finished()
+
+
+def run_folder(output_dir: Path, arm: str, seed: int) -> Path:
+    """The folder of one run of a comparison."""
+    return output_dir / f"{arm}-seed{seed}"
 
 
 def compare(
@@ -88,7 +93,7 @@ def compare(
         Job(
             arm,
             seed,
-            output_dir / f"{arm}-seed{seed}",
+            run_folder(output_dir, arm, seed),
             f"{arm} seed {seed}" if seeds[1:] else arm,
             arm in variants,
             max_steps.get(arm, 0),

@@ -42,7 +42,8 @@ def eval_rm(
         ),
     ],
     model: Annotated[
-        str | None, typer.Option(help="A VerifyRM: folder, hub id, or a shipped one (nano, nano-weekdays, smollm2-135m).")
+        str | None,
+        typer.Option(help="A VerifyRM: folder, hub id, or a shipped one (nano, nano-weekdays, smollm2-135m)."),
     ] = None,
     verifier: Annotated[str, typer.Option(help="The rule to compare with.")] = "math",
     judge: Annotated[str | None, typer.Option(help="A language model to compare with, named as in collect.")] = None,

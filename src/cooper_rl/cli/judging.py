@@ -54,7 +54,9 @@ def verify(
 
 
 def score(
-    model: Annotated[str, typer.Option(help="A VerifyRM: folder, hub id, or a shipped one (nano, nano-weekdays, smollm2-135m).")],
+    model: Annotated[
+        str, typer.Option(help="A VerifyRM: folder, hub id, or a shipped one (nano, nano-weekdays, smollm2-135m).")
+    ],
     file: Annotated[
         Path | None, typer.Argument(help="JSONL {question, reference, completion}; stdin by default.")
     ] = None,

@@ -52,8 +52,10 @@ def compare(
         ),
     ] = None,
     seeds: Annotated[str, typer.Option(help="Comma-separated seeds.")] = "0",
-    output_dir: Annotated[Path, typer.Option("--output_dir", help="Folder for all runs.")] = Path("runs/compare"),
-    jobs: Annotated[int | None, typer.Option(help="Runs at once; by default as many as fit the cores.")] = None,
+    output_dir: Annotated[Path, typer.Option("--output_dir", "--output-dir", help="Folder for all runs.")] = Path(
+        "runs/compare"
+    ),
+    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once; by default as many as fit the cores.")] = None,
     engine: Engine = "trl",
     json_: Json = False,
 ) -> None:
@@ -61,14 +63,18 @@ def compare(
 
     Example: cooper compare --config recipes/quickstart.yaml --arms rule,static,cooper --seeds 0,1,2 --output_dir runs/c
     """
-    from cooper_rl.cli.compare import TRAIN_COMMAND
+    from cooper_rl.cli.compare import TRAIN_COMMAND, run_folder
     from cooper_rl.cli.compare import compare as run_compare
+    from cooper_rl.settings.checks import check_same_recipe
     from cooper_rl.settings.recipe import load_recipe, parse_overrides, variants_of
     from cooper_rl.settings.reward import ARMS
+    from cooper_rl.settings.train import TrainSettings
 
     check_engine(engine)
     if config is None:
         raise BadInputError("--config is missing: name a recipe")
+    overrides, numbers = parse_overrides(context.args), _whole_numbers(seeds)
+    _check_overrides(overrides)
     variants = variants_of(config)
     chosen = list(variants) or ["rule", "static", "cooper"]
     if arms is not None:
@@ -77,13 +83,16 @@ def compare(
         name: load_recipe(config, [*context.args, "--variant" if name in variants else "--arm", name])
         for name in chosen
     }
-    for recipe in recipes.values():
+    for name, recipe in recipes.items():
         check_before_training({**recipe, "output_dir": "unused-by-this-check"})
+        for seed in numbers:
+            folder = str(run_folder(output_dir, name, seed))
+            check_same_recipe(TrainSettings.from_recipe({**recipe, "seed": seed, "output_dir": folder}))
     run_compare(
         config,
-        parse_overrides(context.args),
+        overrides,
         arms=chosen,
-        seeds=_whole_numbers(seeds),
+        seeds=numbers,
         output_dir=output_dir,
         variants=[name for name in chosen if name in variants],
         max_steps={name: recipe.get("max_steps", 0) for name, recipe in recipes.items()},
@@ -93,15 +102,25 @@ def compare(
     )
 
 
+def _check_overrides(overrides: Mapping[str, Any]) -> None:
+    """Refuses settings that each run of a comparison has its own value of."""
+    for key in ("arm", "reward", "cotrain", "variant", "seed"):
+        if key in overrides:
+            instead = "--seeds" if key == "seed" else "--arms"
+            raise BadInputError(
+                f"--{key}: each run of a comparison has its own; give {instead}, or set it in the recipe"
+            )
+
+
 def _whole_numbers(seeds: str) -> list[int]:
     try:
-        return [int(seed) for seed in seeds.split(",")]
+        return list(dict.fromkeys(int(seed) for seed in seeds.split(",")))
     except ValueError as error:
         raise BadInputError(f"--seeds {seeds}: give whole numbers separated by commas") from error
 
 
 def _named(arms: str, known: Mapping[str, Any], recipe: Path) -> list[str]:
-    chosen = [name.strip() for name in arms.split(",") if name.strip()]
+    chosen = list(dict.fromkeys(name.strip() for name in arms.split(",") if name.strip()))
     if not chosen:
         raise BadInputError("--arms: give at least one arm")
     for name in chosen:

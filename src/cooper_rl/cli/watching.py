@@ -28,7 +28,7 @@ def report(
 
 def monitor(
     run: Annotated[Path, typer.Argument(help="The folder of a run, running or finished.")],
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes any free one.")] = 8765,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes any free one.")] = 8765,
 ) -> None:
     """Follow a run on a live page, which only this machine can open (loopback address).
 

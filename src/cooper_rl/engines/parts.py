@@ -46,7 +46,7 @@ class Parts:
     heldout: HeldOut | None
 
 
-def settings_of(recipe: Mapping[str, Any]) -> tuple[TrainRecipe, CooperConfig]:
+def settings_of(recipe: Mapping[str, Any]) -> tuple[TrainSettings, CooperConfig]:
     """A recipe's models and data, and its settings of trainer and method.
 
     Raises:

@@ -158,7 +158,7 @@ class PlainTrainer:
             epsilon_high=config.epsilon_high or config.epsilon,
         )
         loss.backward()
-        norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), config.max_grad_norm)
+        norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), config.max_grad_norm or torch.inf)
         if torch.isfinite(norm):
             self.optimizer.step()
         self.cooper.skips.count("policy", not torch.isfinite(norm))

@@ -28,12 +28,6 @@ from cooper_rl.verifiers.kinds import misses_per_hit
 if TYPE_CHECKING:
     from cooper_rl.settings.method import MethodSettings
 
-MONITORS = {
-    "audit": "cooper_rl.method.audit:Audit",
-    "alarm": "cooper_rl.method.alarm:HackingAlarm",
-    "guard": "cooper_rl.method.guard:Guard",
-}
-
 
 def make_cooper(
     settings: MethodSettings,
@@ -101,7 +95,7 @@ def check_parts(settings: MethodSettings, reward_model_type: str = "verifyrm") -
     for name in source_names(settings):
         find_source(name)
     for name in settings.monitors:
-        find("cooper_rl.monitors", name, MONITORS)
+        find("cooper_rl.monitors", name, {})
 
 
 def make_monitors(
@@ -115,7 +109,7 @@ def make_monitors(
     monitors: list[Monitor] = [Audit(misses)]
     if reward_model is not None:
         monitors.append(HackingAlarm(settings.alarm_action))
-    monitors += [find("cooper_rl.monitors", name, MONITORS)() for name in settings.monitors]
+    monitors += [find("cooper_rl.monitors", name, {})() for name in settings.monitors]
     if reward_model is not None and settings.cotrain and anchors and settings.guard_steps:
         monitors.append(Guard(settings, reward_model, anchors, world))
     return monitors

@@ -25,13 +25,18 @@ def last_checkpoint(output_dir: str | Path, prefix: str = "checkpoint-") -> Path
     Args:
         prefix: the folders' names are this and the step.
     """
-    found = sorted(Path(output_dir).glob(f"{prefix}*"), key=lambda path: -int(path.name.removeprefix(prefix)))
-    for folder in found:
+    for folder in reversed(checkpoints(output_dir, prefix)):
         damage = _damage(folder)
         if not damage:
             return folder
         logger.warning("%s is left out: %s", folder, damage)
     return None
+
+
+def checkpoints(output_dir: str | Path, prefix: str = "checkpoint-") -> list[Path]:
+    """The folders named `prefix` and a step, the oldest first. Others, such as `checkpoint-2-backup`, are left out."""
+    steps = {path: path.name.removeprefix(prefix) for path in Path(output_dir).glob(f"{prefix}*")}
+    return sorted((path for path, step in steps.items() if step.isdecimal()), key=lambda path: int(steps[path]))
 
 
 def _damage(folder: Path) -> str:

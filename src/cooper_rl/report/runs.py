@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.jsonl import whole_records
+from cooper_rl.settings.recipe import read_recipe
 
 
 @dataclass(frozen=True)
@@ -89,10 +88,10 @@ def read_run(path: Path) -> Run:
         raise MissingFileError(f"{path}: no such run folder")
     if not (path / "metrics.jsonl").is_file():
         raise BadInputError(f"{path}: no run in it (metrics.jsonl is missing)")
-    config = yaml.safe_load((path / "config.yaml").read_text()) if (path / "config.yaml").is_file() else {}
+    config = read_recipe(path / "config.yaml") if (path / "config.yaml").is_file() else {}
     environment_file = path / "environment.json"
     environment = json.loads(environment_file.read_text()) if environment_file.is_file() else {}
-    return Run(path, config or {}, environment, whole_records(path / "metrics.jsonl"))
+    return Run(path, config, environment, whole_records(path / "metrics.jsonl"))
 
 
 def told_apart(runs: Sequence[Run]) -> list[Run]:

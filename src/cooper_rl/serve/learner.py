@@ -12,7 +12,7 @@ from typing import Any
 from cooper_rl.engines.parts import environment, resolved
 from cooper_rl.errors import CooperError
 from cooper_rl.evaluation.heldout import HeldOut
-from cooper_rl.method.checkpoints import complete_checkpoint, last_checkpoint
+from cooper_rl.method.checkpoints import checkpoints, complete_checkpoint, last_checkpoint
 from cooper_rl.method.loop import Cooper
 from cooper_rl.serve.errors import RefusedError
 from cooper_rl.serve.ledger import Known, Ledger
@@ -128,7 +128,7 @@ class Learner:
         folder = self.folder / f"checkpoint-{self.step}"
         self.cooper.save(folder)
         complete_checkpoint(folder, self.step)
-        steps = sorted(int(path.name.split("-")[1]) for path in self.folder.glob("checkpoint-*"))
+        steps = [int(path.name.split("-")[1]) for path in checkpoints(self.folder)]
         kept = self.settings.save_total_limit
         for step in steps[:-kept] if kept else []:
             shutil.rmtree(self.folder / f"checkpoint-{step}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import uvicorn
 
 from cooper_rl.engines.parts import load_assistant, load_heldout_triples, load_labelled, load_reward_model, placed
+from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.generation.in_process import TransformersGenerator
 from cooper_rl.method.build import make_cooper
@@ -37,6 +39,7 @@ def run_server(
     """
     settings = ServeSettings.from_recipe(recipe)
     token = check_server_settings(settings)
+    listening = bound(settings.host, settings.port)  # first, so that a port in use leaves no half-begun run
     verifier = RuleVerifier(
         settings.verifier, workers=settings.verifier_workers, deadline_seconds=settings.verifier_deadline_seconds
     )
@@ -44,7 +47,23 @@ def run_server(
         learner = Learner(make_core(settings, verifier), settings, load_triples(settings))
         learner.start(recipe, resume=resume)
         desk = Desk(learner, settings.max_waiting)
-        serve(desk, settings, token, ready)
+        serve(desk, settings, token, ready, listening)
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket of this address, which does not listen yet.
+
+    Raises:
+        BadInputError: the address is in use or not this machine's.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        found = socket.socket(family, kind, protocol)
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(address)
+        return found
+    except OSError as error:
+        raise BadInputError(f"port = {port} of host {host}: {error.strerror or error}; choose another port") from error
 
 
 def make_core(settings: ServeSettings, verifier: RuleVerifier) -> Cooper:
@@ -68,7 +87,9 @@ def load_triples(settings: ServeSettings) -> HeldOut | None:
     return HeldOut(settings, (), None, triples) if triples else None
 
 
-def serve(desk: Desk, settings: ServeSettings, token: str, ready: Callable[[str], None]) -> None:
+def serve(
+    desk: Desk, settings: ServeSettings, token: str, ready: Callable[[str], None], listening: socket.socket
+) -> None:
     """Answers requests until a signal comes; then does what waits and writes a checkpoint."""
     gate = Gate(None, settings, token)
     app = make_app(desk, settings, gate.answers)
@@ -84,8 +105,6 @@ def serve(desk: Desk, settings: ServeSettings, token: str, ready: Callable[[str]
     app.router.lifespan_context = lifespan
     config = uvicorn.Config(
         gate,
-        host=settings.host,
-        port=settings.port,
         http=impatient(settings.body_seconds or 3600.0),
         ws="none",
         lifespan="on",
@@ -96,7 +115,7 @@ def serve(desk: Desk, settings: ServeSettings, token: str, ready: Callable[[str]
         timeout_graceful_shutdown=None,
     )
     server = Announced(config, ready)
-    server.run()
+    server.run(sockets=[listening])
 
 
 class Announced(uvicorn.Server):
@@ -110,5 +129,5 @@ class Announced(uvicorn.Server):
         """Listens, then tells `ready` the address."""
         await super().startup(sockets)
         if self.started:
-            host, port = self.servers[0].sockets[0].getsockname()[:2]
+            host, port = sockets[0].getsockname()[:2]
             self.ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")

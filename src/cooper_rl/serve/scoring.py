@@ -155,7 +155,7 @@ class Scorer:
             if batch is None:
                 number = self.ledger.count("stream = ?", draft.stream) + 1
                 batch = self.ledger.begin(f"{draft.stream}:{number}", draft.stream)
-            room = self.settings.gathered - batch.size
+            room = max(0, self.settings.gathered - batch.size)  # 0: gather_samples was made smaller on resume
             some, entries = entries[:room], entries[room:]
             self.ledger.add(batch, draft.stream, some, seconds * len(some))
             if len(some) == room:

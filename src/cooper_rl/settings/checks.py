@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from dataclasses import fields
 from pathlib import Path
-
-import yaml
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.settings.files import check_file, check_model_folder, check_policy_folder, resolve_model
-from cooper_rl.settings.reward import resolve_arm
+from cooper_rl.settings.recipe import read_recipe
 from cooper_rl.settings.train import TrainSettings
 
 DATA_FILES = ("dataset_name", "heldout_dataset_name", "heldout_triples", "rehearsal_triples", "anchor_triples")
@@ -21,7 +21,18 @@ OF_A_CHECKPOINT = (
     "cotrain",
     "seed",
     "num_generations",
+    "dataset_name",
+    "dataset_split",
+    "dataset_size",
+    "dataset_seed",
+    "system_prompt",
+    "verifier",
+    "lora_rank",
 )
+MAY_DIFFER = {  # between a recipe and a run of it
+    *("output_dir", "variant", "max_steps", "save_steps", "save_total_limit", "logging_steps", "heldout_steps"),
+    *("verifier_workers", "alarm_action", "report_to"),
+}
 
 
 def check_train_settings(settings: TrainSettings, *, resume: bool = False) -> None:
@@ -60,16 +71,49 @@ def check_output_dir(settings: TrainSettings, *, resume: bool) -> None:
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
         raise BadInputError(f"{folder}: cannot be written to ({there}); choose another --output_dir")
-    before = folder / "config.yaml"
-    if not before.is_file():
+    old = settings_of_run(folder, type(settings))
+    if old is None:
         return
     if not resume:
         raise BadInputError(f"{folder}: already holds a run; continue it with --resume or choose another --output_dir")
-    old = yaml.safe_load(before.read_text()) or {}
-    old["arm"], old["reward"], old["cotrain"] = resolve_arm(old.get("arm"), old.get("reward"), old.get("cotrain"))
-    for key in OF_A_CHECKPOINT:
-        if key in old and old[key] != getattr(settings, key):
-            raise BadInputError(
-                f"{folder}: its checkpoint was made with {key} = {old[key]!r}, not {getattr(settings, key)!r};"
-                " choose another --output_dir"
-            )
+    check_same(folder, old, settings, OF_A_CHECKPOINT)
+
+
+def check_same_recipe(settings: TrainSettings) -> None:
+    """Refuses a folder, `output_dir`, whose run was made with another recipe.
+
+    Raises:
+        BadInputError: a setting differs that is not in `MAY_DIFFER`.
+    """
+    old = settings_of_run(Path(settings.output_dir), TrainSettings)
+    if old is not None:
+        keys = [item.name for item in fields(TrainSettings) if item.name not in MAY_DIFFER]
+        check_same(Path(settings.output_dir), old, settings, keys)
+
+
+def settings_of_run(folder: Path, kind: type[TrainSettings]) -> TrainSettings | None:
+    """The settings in a run folder's config.yaml; None where there is none.
+
+    Raises:
+        BadInputError: the file is not valid YAML, or not a mapping.
+    """
+    path = folder / "config.yaml"
+    if not path.is_file():
+        return None
+    return kind.from_recipe(dict(read_recipe(path)))
+
+
+def check_same(folder: Path, old: TrainSettings, new: TrainSettings, keys: Iterable[str]) -> None:
+    """Refuses settings that differ from those of the run in a folder.
+
+    Raises:
+        BadInputError: with the first of `keys` that differs.
+    """
+    for key in keys:
+        before, now = getattr(old, key), getattr(new, key)
+        if before != now:
+            if isinstance(now, dict):
+                key, before, now = next(
+                    (k, before.get(k), now.get(k)) for k in {**before, **now} if before.get(k) != now.get(k)
+                )
+            raise BadInputError(f"{folder}: was made with {key} = {before!r}, not {now!r}; choose another --output_dir")

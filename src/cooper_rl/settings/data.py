@@ -16,8 +16,8 @@ class DataSettings:
 
     dataset_name: str = setting(
         "nano",
-        "The policy is trained on these problems: the name of a set (docs/recipes.md), reasoning_gym:TASK, a hub id, or a "
-        "JSONL, JSON or parquet file.",
+        "The policy is trained on these problems: the name of a set (docs/recipes.md), reasoning_gym:TASK, a hub id or "
+        "a JSONL, JSON or parquet file.",
     )
     dataset_split: str = setting("train", "Training problems are taken from this split.")
     dataset_size: int | None = setting(

@@ -6,7 +6,7 @@ Each is a field of TRL's GRPOConfig under the same name. TRL's other fields can 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.settings.fields import setting
@@ -20,7 +20,9 @@ class RunSettings:
     HEADING: ClassVar[str] = "Policy and trainer"
 
     output_dir: str = setting("", "Metrics, rollouts, pairs and checkpoints go into this folder, the run folder.")
-    seed: int = setting(42, "Sampling, pairs and the order of problems are drawn with this seed.")
+    seed: int = setting(
+        42, "Sampling, pairs and the order of problems are drawn with this seed.", least=0, most=2**32 - 1
+    )
     num_generations: int = setting(
         16, "This many completions are sampled for each prompt; advantages are computed among them.", least=2
     )
@@ -54,8 +56,8 @@ class PolicySettings(RunSettings):
     num_iterations: int = setting(1, "Each generated batch is trained on this many times.", least=1)
     max_completion_length: int = setting(512, "A completion has at most this many tokens.", least=1)
     learning_rate: float = setting(1e-6, "The policy's learning rate peaks at this value.", least=0)
-    loss_type: str = setting(
-        "grpo", "The policy is trained with this one of TRL's losses: grpo, dapo, dr_grpo, bnpo or another."
+    loss_type: Literal["grpo", "dapo", "dr_grpo", "bnpo", "cispo", "sapo", "luspo", "vespo"] = setting(
+        "grpo", "The policy is trained with this one of TRL's losses."
     )
     beta: float = setting(
         0.001,

@@ -83,16 +83,23 @@ def overlaid(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, An
     return {**kept, **above}
 
 
-def read_layers(path: Path) -> list[Layer]:
+def read_layers(path: Path, above: tuple[Path, ...] = ()) -> list[Layer]:
     """The layers of a recipe file: those of the recipe that it extends come first, its own keys last.
 
+    Args:
+        above: the recipes that extend this one.
+
     Raises:
-        MissingFileError, BadInputError: no such file, bad YAML, not a mapping.
+        MissingFileError, BadInputError: no such file, bad YAML, not a mapping, or it extends itself.
     """
     if not path.is_file():
         raise MissingFileError(f"{path}: no such recipe")
+    if path.resolve() in above:
+        raise BadInputError(f"{path}: extends: the recipe extends itself")
     try:
-        keys = yaml.safe_load(path.read_text()) or {}
+        keys = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except UnicodeDecodeError as error:
+        raise BadInputError(f"{path}: not a text in UTF-8") from error
     except yaml.YAMLError as error:
         raise BadInputError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
     if not isinstance(keys, dict):
@@ -101,7 +108,10 @@ def read_layers(path: Path) -> list[Layer]:
     if not isinstance(variants, dict) or not all(isinstance(value, dict) for value in variants.values()):
         raise BadInputError(f"{path}: variants: give `name: {{key: value}}`")
     base = keys.pop("extends", None)
-    return [*(read_layers(path.parent / base) if base else []), (str(path), keys)]
+    if base is not None and not isinstance(base, str):
+        raise BadInputError(f"{path}: extends: give the path of one recipe")
+    below = read_layers(path.parent / base, (*above, path.resolve())) if base else []
+    return [*below, (str(path), keys)]
 
 
 def read_recipe(path: Path) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -194,10 +195,12 @@ class MeasuringSettings:
 
 
 def check_negative_sources(weights: Mapping[str, float]) -> None:
-    """Checks that at least one negative source has a positive weight.
+    """Checks that no negative source has a negative weight, and at least one a positive weight.
 
     Raises:
-        BadInputError: no weight is positive.
+        BadInputError: a weight is negative or not finite, or none is positive.
     """
+    if not all(weight >= 0 and math.isfinite(weight) for weight in weights.values()):
+        raise BadInputError(f"negative_sources: {dict(weights)}: a weight must be 0 or more")
     if not any(weight > 0 for weight in weights.values()):
         raise BadInputError(f"negative_sources: {dict(weights)}: give at least one source a positive weight")

@@ -84,5 +84,7 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
         )
         if trainer.heldout and due:
             metrics.update(trainer.measure())
+        if due or control.should_training_stop:  # with logging_steps > 1 these metrics would wait, the last for ever
+            control.should_log = True
         metrics["memory/peak_gigabytes"] = peak_bytes(trainer.accelerator.device) / 1e9
         trainer.add_metrics(metrics)

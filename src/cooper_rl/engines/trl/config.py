@@ -27,9 +27,17 @@ class CooperConfig(TrainerSettings, GRPOConfig):  # type: ignore[misc]
         if not torch.accelerator.is_available():
             self.use_cpu = True  # otherwise torchrun on CPUs gives each process a process group of its own
         GRPOConfig.__post_init__(self)
+        if self.scale_rewards not in ("group", "batch", "none"):  # TRL itself checks this only in its first step
+            raise BadInputError(f"scale_rewards = {self.scale_rewards!r}: must be group, batch or none")
         cycle = self.steps_of_a_batch
+        if self.save_strategy not in ("steps", "no"):
+            raise BadInputError(
+                f"save_strategy = {self.save_strategy.value}: the guard checks before a checkpoint; set steps or no"
+            )
         if self.save_strategy == "steps" and cycle > 1 and self.save_steps % cycle:
             raise BadInputError(f"save_steps must be a multiple of {cycle}, the steps of one generation cycle")
+        if self.max_steps > 0 and self.max_steps % cycle:
+            raise BadInputError(f"max_steps must be a multiple of {cycle}, the steps of one generation cycle")
         try:  # transformers itself checks this only after the models are loaded
             optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)])
             get_scheduler(self.lr_scheduler_type, optimizer, 0, 1, self.lr_scheduler_kwargs)

@@ -11,7 +11,7 @@ from typing import Any
 from cooper_rl.engines.parts import environment, load_parts, resolved, settings_of
 from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.engines.trl.trainer import CooperTrainer, training_rows
-from cooper_rl.errors import CooperError
+from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.method.checkpoints import last_checkpoint
 from cooper_rl.settings.train import TrainRecipe
 from cooper_rl.verifyrm.adapters import adapter_settings
@@ -27,10 +27,21 @@ def run_training(recipe: Mapping[str, Any], *, resume: bool = False) -> None:
         SystemExit: SIGTERM stopped it; its code is 128 + SIGTERM.
     """
     named, config = settings_of(recipe)
-    trainer = build_trainer(named, config)
+    try:
+        trainer = build_trainer(named, config)
+    except (ImportError, ValueError) as error:  # a library that a setting needs, or two settings that contradict
+        raise BadInputError(f"settings: {' '.join(str(error).split())}") from error
     checkpoint = last_checkpoint(config.output_dir) if resume else None
     after_step = int(checkpoint.name.split("-")[1]) if checkpoint else -1
+    if 0 < config.max_steps < after_step:
+        raise BadInputError(
+            f"{config.output_dir}: has a checkpoint of step {after_step}; set max_steps, now"
+            f" {config.max_steps}, to that or more"
+        )
     trainer.journal.begin(resolved(recipe, config), environment(config.seed), after_step)
+    if config.max_steps == after_step:  # transformers would take one step more
+        trainer.journal.finish(after_step, 0.0)
+        return
     trainer.accelerator.wait_for_everyone()
     started = time.monotonic()
     before = signal.signal(signal.SIGTERM, lambda *_: setattr(trainer, "signalled", True))
@@ -49,6 +60,8 @@ def run_training(recipe: Mapping[str, Any], *, resume: bool = False) -> None:
             f"{config.output_dir}: the hacking alarm stopped the run after step {step}, with a checkpoint; look at the"
             " report, then continue with --resume --alarm_action log (or hybrid)"
         )
+    if step < config.max_steps:
+        raise CooperError(f"{config.output_dir}: the run ended after step {step} of {config.max_steps}; see its log")
     trainer.journal.finish(step, time.monotonic() - started)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.method.checkpoints import complete_checkpoint, last_checkpoint
+from cooper_rl.method.checkpoints import checkpoints, complete_checkpoint, last_checkpoint
 from cooper_rl.method.monitor import STATE
 
 PREFIX = "global_step_"
@@ -36,6 +36,5 @@ def choose(config: Any) -> None:
 def complete(folder: Path, step: int, keep: int | None) -> None:
     """Marks a checkpoint as complete, and deletes all but the newest `keep` (None: deletes nothing)."""
     complete_checkpoint(folder, step)
-    folders = sorted(folder.parent.glob(f"{PREFIX}*"), key=lambda path: -int(path.name.removeprefix(PREFIX)))
-    for old in folders[keep:] if keep else []:
+    for old in checkpoints(folder.parent, PREFIX)[:-keep] if keep else []:
         shutil.rmtree(old, ignore_errors=True)
