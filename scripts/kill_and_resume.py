@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file
 
-from cooper_rl.method.checkpoints import COMPLETE
+from cooper_rl.checkpoints import COMPLETE
 from cooper_rl.method.journal import read_metrics
 
 ROOT = Path(__file__).parents[1]

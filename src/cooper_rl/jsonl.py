@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import os
+import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO, cast
 
@@ -31,17 +34,42 @@ def records(lines: Iterable[str], source: str, first: int = 1) -> Iterator[tuple
     Raises:
         BadInputError: a line is not a JSON object.
     """
-    for number, line in enumerate(lines, first):
-        if not line.strip():
-            continue
-        place = f"{source}:{number}"
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise BadInputError(f"{place}: not JSON ({error.msg}); each line must be one object") from error
-        if not isinstance(record, dict):
-            raise BadInputError(f"{place}: not an object; each line must be one JSON object")
-        yield place, record
+    with readable(source):
+        for number, line in enumerate(lines, first):
+            if line.strip():
+                place = f"{source}:{number}"
+                yield place, _object(line, place)
+
+
+def _object(line: str, place: str) -> dict[str, Any]:
+    try:
+        line.encode()  # half of a character, as standard input may have it, could not be written again
+        record = json.loads(line)
+        if "\\u" in line:
+            json.dumps(record, ensure_ascii=False).encode()  # neither could an escaped one
+    except UnicodeEncodeError as error:
+        raise BadInputError(f"{place}: not a text in UTF-8; half of a character is missing") from error
+    except (ValueError, RecursionError) as error:
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+        raise BadInputError(f"{place}: not JSON ({reason}); each line must be one object") from error
+    if not isinstance(record, dict):
+        raise BadInputError(f"{place}: not an object; each line must be one JSON object")
+    return record
+
+
+@contextmanager
+def readable(source: str | Path) -> Iterator[None]:
+    """Turns the errors of reading a text file, compressed or not, into one line.
+
+    Raises:
+        BadInputError: the file is not UTF-8, or is a damaged gzip file.
+    """
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise BadInputError(f"{source}: not a text in UTF-8 (byte {error.start} of a block: {error.reason})") from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise BadInputError(f"{source}: not a whole gzip file ({error})") from error
 
 
 def text_field(record: dict[str, Any], names: tuple[str, ...], place: str) -> str:
@@ -78,6 +106,15 @@ def label_of(record: dict[str, Any], place: str) -> bool:
 def line_of(record: dict[str, Any]) -> str:
     """A record as a line of JSON."""
     return json.dumps(record, ensure_ascii=False) + "\n"
+
+
+def finite(value: Any) -> Any:
+    """The value with None for NaN and infinities, which JSON cannot write; also inside of lists and dictionaries."""
+    if isinstance(value, dict):
+        return {key: finite(own) for key, own in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(own) for own in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def written_before(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cooper_rl.errors import BackendError, BadInputError, MissingFileError
-from cooper_rl.jsonl import open_lines, records
+from cooper_rl.jsonl import open_lines, readable, records
 from cooper_rl.settings.files import local_file, looks_local
 
 SUFFIXES = (".jsonl", ".json", ".parquet", ".gz")
@@ -59,13 +59,17 @@ def read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     if path.suffix == ".parquet":
         yield from _parquet(path)
         return
-    with open_lines(path) as lines:
+    with open_lines(path) as lines, readable(path):
         if path.suffix == ".json" and lines.read(1) == "[":  # else it is JSONL named .json, such as AQuA's
             lines.seek(0)
             try:
                 whole = json.load(lines)
             except json.JSONDecodeError as error:
                 raise BadInputError(f"{path}:{error.lineno}: not JSON ({error.msg})") from error
+            except (ValueError, RecursionError) as error:
+                if isinstance(error, UnicodeDecodeError):
+                    raise
+                raise BadInputError(f"{path}: not JSON ({error})") from error
             for number, record in enumerate(whole, 1):
                 if not isinstance(record, dict):
                     raise BadInputError(f"{path} record {number}: not a JSON object; each record must be one")

@@ -12,10 +12,10 @@ import torch
 from test_arms import SMALL
 from test_resume import command, metrics, train
 
+from cooper_rl.checkpoints import complete_checkpoint, last_checkpoint
 from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.engines.trl.run import build_trainer, run_training
 from cooper_rl.errors import BadInputError, CooperError
-from cooper_rl.method.checkpoints import complete_checkpoint, last_checkpoint
 from cooper_rl.method.journal import read_metrics
 from cooper_rl.settings.recipe import load_recipe
 from cooper_rl.settings.train import TrainRecipe

@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from cooper_rl.method.checkpoints import last_checkpoint
+from cooper_rl.checkpoints import last_checkpoint
 from cooper_rl.method.journal import read_metrics
 from cooper_rl.report.runs import find_runs
 from cooper_rl.report.write import write_report

@@ -18,6 +18,7 @@ ALLOWED = {
     **{name: set() for name in ("errors", "devices", "ranks", "records", "confusion", "packing", "console", "steps")},
     "attention": set(),
     "jsonl": {"errors"},
+    "checkpoints": {"jsonl"},
     "parts": {"errors"},
     "settings": {"errors"},
     "tables": {"errors", "jsonl", "settings"},
@@ -28,14 +29,14 @@ ALLOWED = {
     "domains": BASE | {"packing", "steps", "verifiers", "generation", "synthesis"},
     "labelling": BASE | {"domains", "verifiers", "generation", "synthesis"},
     "method": BASE | {"steps", "verifiers", "generation", "synthesis"},
-    "verifyrm": BASE | {"attention", "confusion", "devices", "packing", "steps", "synthesis"},
+    "verifyrm": BASE | {"attention", "checkpoints", "confusion", "devices", "packing", "steps", "synthesis"},
     "evaluation": BASE
     | {"method", "steps"}
     | {"confusion", "domains", "verifiers", "generation", "synthesis", "labelling", "verifyrm"},
     "engines": BASE
-    | {"attention", "devices", "domains", "verifiers", "generation", "method", "verifyrm", "evaluation"},
+    | {"attention", "checkpoints", "devices", "domains", "verifiers", "generation", "method", "verifyrm", "evaluation"},
     "doctor": BASE | {"domains", "generation", "engines"},
-    "serve": BASE | {"verifiers", "generation", "method", "verifyrm", "evaluation", "engines"},
+    "serve": BASE | {"checkpoints", "verifiers", "generation", "method", "verifyrm", "evaluation", "engines"},
     "cli": BASE
     | {"domains", "verifiers", "labelling", "method", "verifyrm", "evaluation", "engines", "report", "doctor"}
     | {"serve", "console", "ranks", "steps"},

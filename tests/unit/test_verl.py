@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
+from cooper_rl.checkpoints import complete_checkpoint, last_checkpoint
 from cooper_rl.engines.verl import checkpoints, limits
 from cooper_rl.engines.verl.batches import Rows, in_order, rewards_of, whole_groups
 from cooper_rl.engines.verl.data import DataFiles, rows_of, sample_of, write_rows
@@ -19,7 +20,6 @@ from cooper_rl.engines.verl.remote import RemoteRewardModel
 from cooper_rl.engines.verl.run import died, names, run_training
 from cooper_rl.engines.verl.translate import cooper_settings, devices, prompts_per_step, verl_settings
 from cooper_rl.errors import BadInputError
-from cooper_rl.method.checkpoints import complete_checkpoint, last_checkpoint
 from cooper_rl.method.contract import check_reward_model
 from cooper_rl.records import Problem, Sample, Triple
 from cooper_rl.settings.files import EMBEDDED

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from cooper_rl.cli.options import Bf16, Config, Json, Resume
+from cooper_rl.jsonl import finite
 
 
 def evaluate(context: typer.Context, config: Config = None, resume: Resume = False, json_: Json = False) -> None:
@@ -28,7 +29,7 @@ def evaluate(context: typer.Context, config: Config = None, resume: Resume = Fal
     if json_:
         for row in found["benchmarks"].values():
             del row["by_problem"]
-        typer.echo(json.dumps(found))
+        typer.echo(json.dumps(finite(found)))
     else:
         print_rows(table(found))
 
@@ -48,7 +49,7 @@ def eval_rm(
     verifier: Annotated[str, typer.Option(help="The rule to compare with.")] = "math",
     judge: Annotated[str | None, typer.Option(help="A language model to compare with, named as in collect.")] = None,
     size: Annotated[int | None, typer.Option(min=1, help="Draw this many records of each file.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed with which --size records are drawn.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed with which --size records are drawn.")] = 0,
     probes: Annotated[bool, typer.Option(help="Also measure on probes of known hacks.")] = True,
     bf16: Bf16 = False,
     json_: Json = False,
@@ -69,4 +70,4 @@ def eval_rm(
         check_labelled(file)
     settings = EvalSettings(model=model, verifier=verifier, judge=judge, size=size, seed=seed, probes=probes, bf16=bf16)
     found = evaluate_files(files, settings)
-    typer.echo(json.dumps(found) if json_ else "\n".join(as_lines(found)))
+    typer.echo(json.dumps(finite(found)) if json_ else "\n".join(as_lines(found)))

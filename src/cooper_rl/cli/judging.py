@@ -27,8 +27,10 @@ def verify(
             " module:function."
         ),
     ] = "math",
-    workers: Annotated[int, typer.Option(help="Worker processes.")] = 2,
-    deadline_seconds: Annotated[float, typer.Option(help="Seconds after which a record's verdict is TIMEOUT.")] = 5.0,
+    workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 2,
+    deadline_seconds: Annotated[
+        float, typer.Option(min=0.001, help="Seconds after which a record's verdict is TIMEOUT.")
+    ] = 5.0,
 ) -> None:
     """Judge completions against reference answers by rule: the same records with a verdict.
 

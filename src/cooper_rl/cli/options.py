@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from cooper_rl.errors import MissingFileError
+from cooper_rl.jsonl import open_lines
 
 WITH_OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 Config = Annotated[Path | None, typer.Option("--config", help="Recipe (YAML). Any setting can follow as --key value.")]
@@ -43,5 +44,5 @@ def opened(file: Path | None) -> Iterator[tuple[IO[str], str]]:
         return
     if not file.is_file():
         raise MissingFileError(f"{file}: no such file")
-    with file.open() as lines:
+    with open_lines(file) as lines:
         yield lines, str(file)

@@ -21,6 +21,17 @@ Engine = Annotated[
 ]
 
 
+Arms = Annotated[
+    str | None,
+    typer.Option(
+        help="Comma-separated: rule, static, cooper, hybrid, or variants of the recipe.  [default: the"
+        " recipe's variants, else rule,static,cooper]"
+    ),
+]
+OutputDir = Annotated[Path, typer.Option("--output_dir", "--output-dir", help="Folder for all runs.")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Runs at once; by default as many as fit the cores.")]
+
+
 def train(
     context: typer.Context,
     config: Config = None,
@@ -44,18 +55,10 @@ def train(
 def compare(
     context: typer.Context,
     config: Config = None,
-    arms: Annotated[
-        str | None,
-        typer.Option(
-            help="Comma-separated: rule, static, cooper, hybrid, or variants of the recipe.  [default: the"
-            " recipe's variants, else rule,static,cooper]"
-        ),
-    ] = None,
+    arms: Arms = None,
     seeds: Annotated[str, typer.Option(help="Comma-separated seeds.")] = "0",
-    output_dir: Annotated[Path, typer.Option("--output_dir", "--output-dir", help="Folder for all runs.")] = Path(
-        "runs/compare"
-    ),
-    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once; by default as many as fit the cores.")] = None,
+    output_dir: OutputDir = Path("runs/compare"),
+    jobs: Jobs = None,
     engine: Engine = "trl",
     json_: Json = False,
 ) -> None:
@@ -68,7 +71,6 @@ def compare(
     from cooper_rl.settings.checks import check_same_recipe
     from cooper_rl.settings.recipe import load_recipe, parse_overrides, variants_of
     from cooper_rl.settings.reward import ARMS
-    from cooper_rl.settings.train import TrainSettings
 
     check_engine(engine)
     if config is None:
@@ -86,8 +88,7 @@ def compare(
     for name, recipe in recipes.items():
         check_before_training({**recipe, "output_dir": "unused-by-this-check"})
         for seed in numbers:
-            folder = str(run_folder(output_dir, name, seed))
-            check_same_recipe(TrainSettings.from_recipe({**recipe, "seed": seed, "output_dir": folder}))
+            check_same_recipe({**recipe, "seed": seed, "output_dir": str(run_folder(output_dir, name, seed))})
     run_compare(
         config,
         overrides,

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer, get_scheduler, set_seed
 
+from cooper_rl.checkpoints import complete_checkpoint
 from cooper_rl.devices import own_device
 from cooper_rl.engines.credit import reference_values, token_advantages
 from cooper_rl.engines.grpo import advantages, grpo_loss
@@ -31,7 +32,6 @@ from cooper_rl.generation.decode import complete
 from cooper_rl.generation.in_process import TransformersGenerator
 from cooper_rl.generation.sample import rendered
 from cooper_rl.method.build import make_cooper
-from cooper_rl.method.checkpoints import complete_checkpoint
 from cooper_rl.method.negatives.assistant import Assistant
 from cooper_rl.records import Batch, Problem, Sample
 from cooper_rl.verifiers import RuleVerifier

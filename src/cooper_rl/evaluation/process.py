@@ -64,7 +64,8 @@ def evaluate_process(solutions: Sequence[LabelledCompletion], values: Values, *,
     errors_N = np.array([solution.first_error for solution in solutions])
     sources = [solution.source for solution in solutions]
     tuning = [row for row, source in enumerate(sources) if source == TUNED_ON] or list(range(len(solutions)))
-    tuned = best_threshold([values_N[row] for row in tuning], errors_N[tuning])
+    both = len(set((errors_N[tuning] >= 0).tolist())) == 2  # without right and wrong solutions there is no F1
+    tuned = best_threshold([values_N[row] for row in tuning], errors_N[tuning]) if both else THRESHOLD
     found: dict[str, Any] = {
         "solutions": len(solutions),
         "tuned_threshold": tuned,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 Judge = Callable[[Sequence[LabelledCompletion]], Floats]
 WITH_INTERVAL = ("accuracy", "balanced_accuracy", "f1", "auroc")
+logger = logging.getLogger(__name__)
+
 MAX_REFERENCE = 60  # characters; probes are made of short reference answers, not of worked solutions
 MIN_GROUP = 10  # a type or source with fewer records gets no metrics of its own
 
@@ -83,6 +86,9 @@ def evaluate_files(files: Sequence[str], settings: EvalSettings) -> dict[str, An
             for t in triples
             if len(t.reference_answer) <= MAX_REFERENCE and not is_solution(t.reference_answer)
         ]
+        if not problems:
+            logger.warning("no probes: no reference answer has at most %d characters", MAX_REFERENCE)
+            return found
         rng = np.random.default_rng(settings.seed)
         chosen = rng.permutation(len(problems))[: settings.probe_problems]
         probes = probe_triples([problems[i] for i in chosen], settings.seed)

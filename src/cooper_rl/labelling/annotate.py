@@ -168,7 +168,12 @@ def add_verdicts(candidates: Sequence[Candidate], config: AnnotateConfig, progre
 
 def add_votes(candidates: Sequence[Candidate], config: AnnotateConfig, votes: Path, progress: Progress | None) -> None:
     """Adds the judge's votes: one greedy request per triple. Each vote is written at once and not asked for again."""
-    known = {str(r["key"]): r["vote"] for _, r in written_before(votes)} if votes.exists() else {}
+    judge = str(config.judge).partition("@")[0]  # without its address, which may change
+    known: dict[str, bool | None] = {}
+    for place, row in written_before(votes) if votes.exists() else ():
+        if row.get("judge", judge) != judge:
+            raise BadInputError(f"{place}: a vote of {row['judge']}, not of {judge}; give another --output")
+        known[str(row["key"])] = row["vote"]
     waiting = [c for c in candidates if not c.reason and c.key not in known]
     prompts = [judge_prompt(c.question, c.reference_answer, c.completion) for c in waiting]
     settings, seeds = Sampling(config.judge_max_new_tokens), [0] * len(prompts)
@@ -180,7 +185,8 @@ def add_votes(candidates: Sequence[Candidate], config: AnnotateConfig, votes: Pa
                 if generation.text is not None:
                     key, vote = waiting[index].key, read_vote(generation.text)
                     known[key] = vote
-                    file.write(line_of({"key": key, "vote": vote, "answer": generation.text[-400:]}))
+                    row = {"key": key, "vote": vote, "judge": judge, "answer": generation.text[-400:]}
+                    file.write(line_of(row))
                     file.flush()
                 if progress:
                     progress(completed=count, total=len(waiting), description="judge")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import IO, Any
 import yaml
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.jsonl import line_of, whole_records, write_atomically
+from cooper_rl.jsonl import finite, line_of, whole_records, write_atomically
 from cooper_rl.records import ContrastivePair, Report, Rollout
 
 METRICS = "metrics.jsonl"
@@ -98,11 +97,6 @@ def locked(folder: Path) -> IO[str]:
     except OSError:  # a file system without locks
         pass
     return lock
-
-
-def finite(value: Any) -> Any:
-    """The value with None for NaN and infinities, which JSON cannot write."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _row(rollout: Rollout) -> dict[str, Any]:

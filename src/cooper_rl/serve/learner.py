@@ -9,10 +9,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from cooper_rl.checkpoints import checkpoints, complete_checkpoint, last_checkpoint
 from cooper_rl.engines.parts import environment, resolved
 from cooper_rl.errors import CooperError
 from cooper_rl.evaluation.heldout import HeldOut
-from cooper_rl.method.checkpoints import checkpoints, complete_checkpoint, last_checkpoint
 from cooper_rl.method.loop import Cooper
 from cooper_rl.serve.errors import RefusedError
 from cooper_rl.serve.ledger import Known, Ledger

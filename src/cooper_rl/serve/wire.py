@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from cooper_rl.method.journal import finite
+from cooper_rl.jsonl import finite
 from cooper_rl.records import Rollout
 from cooper_rl.serve.errors import RefusedError
 from cooper_rl.settings.serve import ServerSettings

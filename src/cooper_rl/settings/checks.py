@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.settings.files import check_file, check_model_folder, check_policy_folder, resolve_model
@@ -79,12 +80,13 @@ def check_output_dir(settings: TrainSettings, *, resume: bool) -> None:
     check_same(folder, old, settings, OF_A_CHECKPOINT)
 
 
-def check_same_recipe(settings: TrainSettings) -> None:
-    """Refuses a folder, `output_dir`, whose run was made with another recipe.
+def check_same_recipe(recipe: Mapping[str, Any]) -> None:
+    """Refuses a folder, the recipe's `output_dir`, whose run was made with another recipe.
 
     Raises:
         BadInputError: a setting differs that is not in `MAY_DIFFER`.
     """
+    settings = TrainSettings.from_recipe(recipe)
     old = settings_of_run(Path(settings.output_dir), TrainSettings)
     if old is not None:
         keys = [item.name for item in fields(TrainSettings) if item.name not in MAY_DIFFER]

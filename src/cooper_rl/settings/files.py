@@ -40,11 +40,18 @@ def is_adapters(folder: str | Path) -> bool:
 
 
 def base_of(folder: str | Path) -> str:
-    """The model that a folder of adapters goes on; any other folder is itself."""
+    """The model that a folder of adapters goes on; any other folder is itself.
+
+    Raises:
+        BadInputError: the adapters name no base, or themselves.
+    """
     if not is_adapters(folder):
         return str(folder)
     written = json.loads(Path(folder, ADAPTERS, "adapter_config.json").read_text())
-    return resolve_model(written["base_model_name_or_path"], "policy")
+    base = resolve_model(str(written.get("base_model_name_or_path") or ""), "policy")
+    if not base or Path(base).resolve() == Path(folder).resolve():
+        raise BadInputError(f"{folder}: its adapters name no base model (base_model_name_or_path is {base!r})")
+    return base
 
 
 def local_file(name: str) -> Path | None:

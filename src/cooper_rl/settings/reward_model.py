@@ -203,7 +203,8 @@ class RewardModelTrainConfig(
     def __post_init__(self) -> None:
         check_fields(self, RewardModelTrainConfig, "train-rm")
         check_given(self, "train-rm", "model_name_or_path", "train_files", "output_dir")
-        if self.early_stopping_patience and (not self.eval_steps or self.save_steps % self.eval_steps):
+        steps = self.eval_steps, self.save_steps
+        if self.early_stopping_patience and (not all(steps) or self.save_steps % self.eval_steps):
             raise BadInputError("train-rm: early_stopping_patience needs eval_steps and a save_steps that it divides")
         if self.adapters_rank and not self.merge_adapters:
             raise BadInputError(

@@ -15,7 +15,7 @@ from cooper_rl.synthesis.perturb import perturb
 from cooper_rl.synthesis.probes import PROBES
 from cooper_rl.synthesis.writings import closing, rewritten, rounded, stated
 from cooper_rl.synthesis.wrong_numbers import wrong_answer
-from cooper_rl.verifiers.math.stated import read
+from cooper_rl.verifiers.math.stated import hedged, read
 
 # Training uses these kinds of probes. The others are kept for measuring, so that the model never sees them.
 CORRUPTIONS = (
@@ -97,7 +97,10 @@ def _corrupted(
 
 def _alone(triples: Sequence[LabelledCompletion], share: float, rng: random.Random) -> Iterator[LabelledCompletion]:
     for triple in triples:
-        answer = read(triple.completion).stated if rng.random() < share else None
+        reading = read(triple.completion) if rng.random() < share else None
+        answer = reading.stated if reading else None
+        if reading and not triple.correct and (hedged(reading) or answer == triple.reference_answer):
+            continue  # what made the completion wrong would be left out
         if answer and answer != triple.completion:
             yield _said(triple, rng.choice((answer, f"\\boxed{{{answer}}}")))
 

@@ -14,13 +14,14 @@ import queue
 import select
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import IO, Any
 
-from cooper_rl.errors import BackendError
+from cooper_rl.errors import BadInputError
 from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers.kinds import import_path
 from cooper_rl.verifiers.worker import HEADER
@@ -35,18 +36,27 @@ class _Worker:
     """One process and its two pipes."""
 
     def __init__(self, path: str, memory_limit_mb: int) -> None:
+        with tempfile.TemporaryFile() as errors:  # a worker writes no more into it once it is ready
+            self._start(path, memory_limit_mb, errors)
+
+    def _start(self, path: str, memory_limit_mb: int, errors: IO[bytes]) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "cooper_rl.verifiers.worker", path, str(memory_limit_mb), str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=errors,
             bufsize=0,
         )
         self.items = 0
         self._received = bytearray()
-        if self.receive(START_SECONDS) != "ready":
+        try:
+            self.receive(START_SECONDS)  # "ready"
+        except (EOFError, TimeoutError) as error:
             self.kill()
-            raise BackendError(f"the verifier {path} could not be loaded in a worker process")
+            errors.seek(0)
+            said = errors.read().decode(errors="replace").split("\n")
+            why = next((line for line in reversed(said) if line.strip()), f"it did not start in {START_SECONDS:g} s")
+            raise BadInputError(f"the verifier {path} cannot be loaded in a worker process: {why}") from error
 
     def send(self, message: Any) -> None:
         payload = json.dumps(message).encode("ascii")
@@ -113,7 +123,7 @@ class RuleVerifier:
         memory_limit_mb: limit of a worker's address space; an item that needs more gets the verdict ERROR.
 
     Raises:
-        BadInputError: there is no verifier of this kind.
+        BadInputError: there is no verifier of this kind, or a worker cannot load it.
     """
 
     def __init__(

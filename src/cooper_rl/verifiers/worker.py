@@ -93,6 +93,8 @@ def main() -> None:
     sys.set_int_max_str_digits(20_000)
     explain = load(path)
     resource.setrlimit(resource.RLIMIT_AS, (memory_mb * 2**20, memory_mb * 2**20))
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    os.dup2(2, 1)
     send(answers, "ready")
     while (items := receive(requests)) is not None:
         for reference, completion in items:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
-from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
-from transformers.utils import cached_file
+from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from cooper_rl.attention import use_short_attention
 from cooper_rl.devices import own_device
@@ -24,22 +22,8 @@ from cooper_rl.settings.files import ADAPTERS, base_of, check_model_folder, is_a
 from cooper_rl.steps import step_ends
 from cooper_rl.verifyrm import scoring, sharding
 from cooper_rl.verifyrm.adapters import adapter_settings, is_classifier, is_reward_model, save_adapters
-from cooper_rl.verifyrm.template import TEMPLATE_VERSION, encode, places_of
-
-logger = logging.getLogger(__name__)
-
-SETTINGS_FILE = "verifyrm.json"
-MOST_TOKENS = 8192  # of a checkpoint without settings; the paper's code trains on up to so many
-
-
-@dataclass(frozen=True)
-class VerifyRMSettings:
-    """The settings that a checkpoint stores so that it scores its input as in training."""
-
-    template_version: int = TEMPLATE_VERSION
-    with_reference: bool = True
-    max_tokens: int = 1024
-    temperature: float = 1.0  # calibration: score = sigmoid(z / temperature)
+from cooper_rl.verifyrm.stored import SETTINGS_FILE, VerifyRMSettings, loading, padding_tokenizer, stored_settings
+from cooper_rl.verifyrm.template import encode, places_of
 
 
 class VerifyRM:
@@ -71,19 +55,27 @@ class VerifyRM:
             BadInputError: the weights are pickled, or the model is not a one-label classifier.
         """
         path = resolve_model(str(path), "reward_model")
+        if path.endswith(".gguf"):
+            raise BadInputError(f"{path}: a GGUF file has no head; name a VerifyRM's folder or hub id")
         if is_adapters(path):
             return cls._from_adapters(Path(path), device, bf16)
         check_model_folder(path)
-        config = AutoConfig.from_pretrained(path)
+        with loading(path):
+            config = AutoConfig.from_pretrained(path)
         if config.num_labels != 1 or not is_classifier(config):
             raise BadInputError(
                 f"{path}: not a VerifyRM (a sequence classifier with one label); make one with `cooper train-rm`"
             )
-        model = AutoModelForSequenceClassification.from_pretrained(path, use_safetensors=True, dtype=torch.float32)
-        tokenizer = _tokenizer(path)
+        with loading(path):
+            model, found_keys = AutoModelForSequenceClassification.from_pretrained(
+                path, use_safetensors=True, dtype=torch.float32, output_loading_info=True
+            )
+            tokenizer = padding_tokenizer(path)
+        if missing := sorted(found_keys["missing_keys"]):
+            raise BadInputError(f"{path}: its weights lack {', '.join(missing[:3])}; copy the whole model again")
         if model.config.pad_token_id is None:  # checkpoints of the paper's code have none
             model.config.pad_token_id = tokenizer.pad_token_id
-        found = cls(model.to(device or own_device()).eval(), tokenizer, _settings(path, config))
+        found = cls(model.to(device or own_device()).eval(), tokenizer, stored_settings(path, config))
         found.autocast = torch.bfloat16 if bf16 else None
         return found
 
@@ -99,14 +91,14 @@ class VerifyRM:
         found.merge_adapters()
         found.model.eval()
         found.model.name_or_path = str(path)  # where further adapters go on it
-        found.settings = _settings(path, found.model.config)
+        found.settings = stored_settings(path, found.model.config)
         return found
 
     @classmethod
     def from_backbone(cls, path: str | Path, *, settings: VerifyRMSettings | None = None, seed: int = 0) -> VerifyRM:
         """A new VerifyRM: a causal language model's backbone with a new score head, whose small weights are seeded."""
         check_model_folder(path)
-        tokenizer = _tokenizer(path)
+        tokenizer = padding_tokenizer(path)
         model = AutoModelForSequenceClassification.from_pretrained(
             path, num_labels=1, use_safetensors=True, dtype=torch.float32
         )
@@ -313,31 +305,3 @@ def _rows(questions: Sequence[str], references: Sequence[str], completions: Sequ
     if len(set(lengths)) > 1:
         raise ValueError(f"questions, references and completions must have the same length, got {lengths}")
     return [Triple(*fields) for fields in zip(questions, references, completions, strict=True)]
-
-
-def _settings(path: str | Path, config: Any) -> VerifyRMSettings:
-    """The checkpoint's settings. One that was made elsewhere has none; it reads as much as its backbone can."""
-    try:
-        file = cached_file(str(path), SETTINGS_FILE)
-    except OSError:
-        file = None
-    if file is not None:
-        return VerifyRMSettings(**json.loads(Path(file).read_text()))
-    settings = VerifyRMSettings(max_tokens=min(getattr(config, "max_position_embeddings", MOST_TOKENS), MOST_TOKENS))
-    logger.warning("%s: no %s; texts are read up to %d tokens", path, SETTINGS_FILE, settings.max_tokens)
-    return settings
-
-
-def _tokenizer(path: str | Path) -> Any:
-    tokenizer = AutoTokenizer.from_pretrained(path)
-    if tokenizer.pad_token_id is None or tokenizer.pad_token_id == tokenizer.eos_token_id:
-        unused = next((t for t in ("<|endoftext|>", "<pad>", "<|pad|>", "<unk>") if _is_free(tokenizer, t)), None)
-        if unused is None:
-            raise BadInputError(f"{path}: pad token and eos token are the same; set another pad_token in its tokenizer")
-        tokenizer.pad_token = unused
-    return tokenizer
-
-
-def _is_free(tokenizer: Any, token: str) -> bool:
-    index = tokenizer.convert_tokens_to_ids(token)
-    return index is not None and token in tokenizer.get_vocab() and index != tokenizer.eos_token_id

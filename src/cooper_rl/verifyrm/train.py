@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
-from transformers.trainer_utils import get_last_checkpoint
 
+from cooper_rl.checkpoints import checkpoints, last_checkpoint
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import THRESHOLD, LabelledCompletion
 from cooper_rl.settings.files import check_model_folder, resolve_model
@@ -23,6 +24,8 @@ from cooper_rl.verifyrm.model import VerifyRM, VerifyRMSettings
 from cooper_rl.verifyrm.template import render
 from cooper_rl.verifyrm.trainer import RewardModelTrainer
 from cooper_rl.verifyrm.triples import read_triples
+
+logger = logging.getLogger(__name__)
 
 
 def train_reward_model(
@@ -44,11 +47,11 @@ def train_reward_model(
         BadInputError: a file or model cannot be used, or the folder holds checkpoints and `resume` is false.
     """
     folder = Path(config.output_dir)
-    checkpoint = last_checkpoint(folder)
-    if checkpoint and not resume:
+    if any(checkpoints(folder)) and not resume:
         raise BadInputError(
             f"{folder}: already holds checkpoints of a run; continue it with --resume, or set another output_dir"
         )
+    checkpoint = last_checkpoint(folder)
     train, heldout = training_data(config)
     torch.manual_seed(config.seed)
     reward_model = load(config)
@@ -58,7 +61,7 @@ def train_reward_model(
     if config.lora_rank:
         reward_model.add_adapters(config.lora_rank, config.lora_alpha, base=config.model_name_or_path)
     trainer = RewardModelTrainer(reward_model, train, heldout, config, progress)
-    trainer.train(resume_from_checkpoint=checkpoint)
+    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if config.merge_adapters:
         reward_model.merge_adapters()
     if config.adapters_rank:
@@ -71,6 +74,8 @@ def train_reward_model(
         reward_model.settings = replace(reward_model.settings, temperature=temperature)
     metrics = evaluate(reward_model.score_records, heldout) if heldout else {}
     if trainer.is_world_process_zero():
+        own = reward_model.settings  # those of an existing VerifyRM, where training began with one
+        config = replace(config, with_reference=own.with_reference, max_tokens=own.max_tokens)
         save(reward_model, folder, config, metrics, model_card(config, train, heldout, metrics))
     return metrics
 
@@ -87,6 +92,10 @@ def training_data(config: RewardModelTrainConfig) -> tuple[list[LabelledCompleti
         train, heldout = triples, [triple for path in config.eval_files for triple in read_triples(path)]
     else:
         train, heldout = split_by_question(triples, config.heldout_fraction, config.seed)
+    if not train:
+        raise BadInputError(
+            f"heldout_fraction = {config.heldout_fraction:g}: all {len(triples)} triples are held out; make it smaller"
+        )
     train = augmented(
         train,
         forms=config.augment_forms,
@@ -100,11 +109,6 @@ def training_data(config: RewardModelTrainConfig) -> tuple[list[LabelledCompleti
         seed=config.seed,
     )
     return train, heldout
-
-
-def last_checkpoint(folder: Path) -> str | None:
-    """The newest complete checkpoint of a run."""
-    return get_last_checkpoint(str(folder)) if folder.is_dir() else None
 
 
 def save(
@@ -137,7 +141,11 @@ def load(config: RewardModelTrainConfig) -> VerifyRM:
     path = resolve_model(config.model_name_or_path, "policy")
     check_model_folder(path, "model_name_or_path")
     if is_reward_model(path):
-        return VerifyRM.from_pretrained(path, device="cpu")  # the Trainer places it
+        found = VerifyRM.from_pretrained(path, device="cpu")  # the Trainer places it
+        for name in ("with_reference", "max_tokens"):
+            if getattr(config, name) != (kept := getattr(found.settings, name)):
+                logger.warning("%s: keeps its %s = %s", config.model_name_or_path, name, kept)
+        return found
     settings = VerifyRMSettings(with_reference=config.with_reference, max_tokens=config.max_tokens)
     return VerifyRM.from_backbone(path, settings=settings, seed=config.seed)
 
@@ -174,6 +182,9 @@ def model_card(
     rows = "\n".join(f"| {name} | {value:.4f} |" for name, value in metrics.items() if isinstance(value, float))
     right = sum(t.correct for t in train)
     files = ", ".join(f"`{Path(path).name}`" for path in config.train_files)
+    questions = {triple.question for triple in train}
+    shared = sum(triple.question in questions for triple in heldout)
+    apart = f"{shared:,} of them on questions that are among them" if shared else "on questions that are not among them"
     return f"""---
 library_name: transformers
 pipeline_tag: text-classification
@@ -192,7 +203,7 @@ At most {config.max_tokens} tokens; a longer completion loses its beginning.
 
 ## Data
 {len(train):,} labelled triples ({right:,} right, {len(train) - right:,} wrong) from {files};
-{len(heldout):,} held-out triples on questions that are not among them.
+{len(heldout):,} held-out triples {apart}.
 
 ## Metrics on the held-out triples, threshold {THRESHOLD:g}
 | metric | value |

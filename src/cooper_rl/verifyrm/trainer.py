@@ -24,7 +24,9 @@ from transformers import (
     TrainerState,
     TrainingArguments,
 )
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
+from cooper_rl.checkpoints import complete_checkpoint
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.steps import step_ends
@@ -179,6 +181,14 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
         super()._save(output_dir, state_dict)
         if self.args.should_save:  # every rank calls this, and one of them writes
             self.reward_model.save_settings(output_dir or self.config.output_dir)
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        """Writes a checkpoint, then the mark that its folder is complete."""
+        super()._save_checkpoint(model, trial)
+        self.accelerator.wait_for_everyone()
+        if self.is_world_process_zero():
+            step = self.state.global_step
+            complete_checkpoint(Path(self.config.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{step}", step)
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         """Metrics on the held-out triples."""

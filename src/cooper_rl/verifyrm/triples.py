@@ -42,13 +42,17 @@ def labelled_of(record: dict[str, Any], place: str) -> LabelledCompletion:
         BadInputError: a field is missing or bad.
     """
     ends: tuple[int, ...] = ()
-    if "steps" in record and "completion" not in record:
+    if "steps" in record:
         completion, ends = joined_steps(record["steps"], place)
+        if record.get("completion", completion) != completion:
+            raise BadInputError(f"{place}: completion and steps differ; give one of them, or step_ends for the steps")
         record = {**record, "completion": completion}
     elif "step_ends" in record:
         ends = checked_ends(record["step_ends"], text_field(record, ("completion",), place), place)
     first_error = record.get("first_error")
-    if first_error is not None and (not isinstance(first_error, int) or not -1 <= first_error < max(1, len(ends))):
+    if first_error is not None and not ends:
+        raise BadInputError(f"{place}: first_error needs steps, or a completion with step_ends")
+    if first_error is not None and (type(first_error) is not int or not -1 <= first_error < len(ends)):
         raise BadInputError(f"{place}: first_error is {first_error!r}, where there are {len(ends)} steps; -1: none")
     right = label_of(record, place) if has_label(record) or first_error is None else first_error == -1
     source, problem_id = str(record.get("source", "")), str(record.get("problem_id", ""))
@@ -117,12 +121,14 @@ def score_stream(
                 write(line_of({**record, **fields}))
         batch.clear()
 
-    for item in records(lines, source):
-        batch.append(item)
-        count += 1
-        if len(batch) == 512:
-            flush()
-    flush()
+    try:
+        for item in records(lines, source):
+            batch.append(item)
+            count += 1
+            if len(batch) == 512:
+                flush()
+    finally:  # a bad record loses none of those before it
+        flush()
     return count
 
 

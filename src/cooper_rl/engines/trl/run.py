@@ -8,11 +8,11 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from cooper_rl.checkpoints import last_checkpoint
 from cooper_rl.engines.parts import environment, load_parts, resolved, settings_of
 from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.engines.trl.trainer import CooperTrainer, training_rows
 from cooper_rl.errors import BadInputError, CooperError
-from cooper_rl.method.checkpoints import last_checkpoint
 from cooper_rl.settings.train import TrainRecipe
 from cooper_rl.verifyrm.adapters import adapter_settings
 

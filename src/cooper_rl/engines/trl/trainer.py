@@ -11,6 +11,7 @@ from safetensors import SafetensorError
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from trl.models import unwrap_model_for_generation
 
+from cooper_rl.checkpoints import complete_checkpoint
 from cooper_rl.engines.credit import token_advantages
 from cooper_rl.engines.parts import placed
 from cooper_rl.engines.trl.callback import CooperCallback
@@ -23,7 +24,6 @@ from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.generation import Generator, conversation
 from cooper_rl.generation.in_process import TransformersGenerator
 from cooper_rl.method.build import make_cooper
-from cooper_rl.method.checkpoints import complete_checkpoint
 from cooper_rl.method.journal import Journal
 from cooper_rl.method.negatives.assistant import Assistant
 from cooper_rl.method.reward_model import RewardModel

@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from cooper_rl.checkpoints import checkpoints, complete_checkpoint, last_checkpoint
 from cooper_rl.errors import BadInputError
-from cooper_rl.method.checkpoints import checkpoints, complete_checkpoint, last_checkpoint
 from cooper_rl.method.monitor import STATE
 
 PREFIX = "global_step_"
