@@ -27,6 +27,14 @@ def verifier():
         yield rule
 
 
+QUALIFIED = [  # the number is the reference's, and the text says another one
+    *(("5", rf"\boxed{{{text}}}") for text in (r"\neq 5", r"\ge 5", "> 5", r"\text{not }5", r"\text{less than }5")),
+    *(("5", text) for text in (r"\boxed{5 \text{ is wrong}}", "It is not 5.", "The answer is at least 5.")),
+    *(("12", f"The answer is {text}.") for text in ("half of 12", "twice 12", "the square root of 12")),
+    *(("12", rf"\boxed{{12 \text{{ {text}}}}}") for text in ("squared", "factorial")),
+]
+
+
 @pytest.mark.parametrize(
     ("reference", "completion", "verdict", "reason"),
     [
@@ -55,6 +63,14 @@ def verifier():
         ("", "12", "UNPARSEABLE", "bad_reference"),
         # known fault 8: false positives of the library
         ("2021", r"$\pm 2021$", "INCORRECT", "contradiction"),
+        *((reference, completion, "UNPARSEABLE", "unknown_form") for reference, completion in QUALIFIED),
+        ("5", "It is not 4 but 5", "CORRECT", "match"),
+        ("5", r"So more than 4, it is \boxed{5}.", "CORRECT", "match"),
+        ("at least 5", "The answer is at least 5", "CORRECT", "match"),
+        (r"(5, \infty)", r"\boxed{x > 5}", "CORRECT", "match"),
+        ("$f(x)=1$", r"\boxed{f(x) = 1 \text{ for all } x \in \mathbb{Q}_{>0}}", "CORRECT", "match"),
+        (r"\max(x,0)", "$x$", "UNPARSEABLE", "unknown_form"),
+        (r"|x|+|y|", r"\boxed{x+y}", "UNPARSEABLE", "unknown_form"),
         (r"\frac{1}{2006!}", r"$\frac{1}{2004!}$", "INCORRECT", "mismatch"),
     ],
 )

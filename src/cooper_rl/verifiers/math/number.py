@@ -61,8 +61,9 @@ class Number(AnswerForm):
 
     def _equals(self, answer: Number) -> bool:
         if self.clock and answer.clock:
-            either = not self.half_day or not answer.half_day or self.half_day == answer.half_day
-            return either and self.clock.lstrip("0") == answer.clock.lstrip("0")
+            if (self.half_day and answer.half_day) or self._minutes == answer._minutes:
+                return self._minutes == answer._minutes
+            return self.clock.lstrip("0") == answer.clock.lstrip("0")  # 7:30 may be 7:30 pm
         if self._is_past_midnight or answer._is_past_midnight:  # 00:27 is not the ratio 0
             return False
         if self.base != answer.base:  # compared with 1011_2, a numeral without a base is read in base 2
@@ -77,6 +78,14 @@ class Number(AnswerForm):
             if abs(plain) >= 1 and plain == percent * 100:
                 return True
         return a == b or rounds_to(self, answer)
+
+    @property
+    def _minutes(self) -> int:
+        """Minutes since midnight of a time of day. Without am or pm it is read as on a 24-hour clock."""
+        hours, minutes = map(int, self.clock.split(":"))
+        if self.half_day and hours <= 12:
+            hours = hours % 12 + 12 * (self.half_day == "p")
+        return 60 * hours + minutes
 
     @property
     def _is_past_midnight(self) -> bool:

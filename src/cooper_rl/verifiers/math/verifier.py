@@ -16,6 +16,7 @@ from cooper_rl.verifiers.math.library import shown
 from cooper_rl.verifiers.math.markup import same_text
 from cooper_rl.verifiers.math.number import Number
 from cooper_rl.verifiers.math.phrases import MAX_LABEL
+from cooper_rl.verifiers.math.qualified import is_qualified
 from cooper_rl.verifiers.math.reader import Reader
 from cooper_rl.verifiers.math.relation import Relation
 from cooper_rl.verifiers.math.stated import (
@@ -44,7 +45,18 @@ class MathVerifier:
         self._form_of = Reader(forms).form_of
 
     def explain(self, reference: str, completion: str) -> Verification:
-        """The verdict on a completion, with its reason and both parsed answers."""
+        """The verdict on a completion, with its reason and both parsed answers.
+
+        A number that equals the reference's is left open where the text says more than it: `at least 5`, `not 5`.
+        """
+        found = self._explain(reference, completion)
+        if found.verdict is Verdict.CORRECT and isinstance(self._form_of(_reference_answer(reference)), Number):
+            text = read(completion).stated or completion
+            if is_qualified(text) and not is_qualified(reference):
+                return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, found.parsed_reference, shown(text))
+        return found
+
+    def _explain(self, reference: str, completion: str) -> Verification:
         if not reference.strip():
             return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
         answer_of_reference, reading = _reference_answer(reference), read(completion)
