@@ -78,6 +78,28 @@ def test_without_a_difference_in_outcome_no_step_has_an_advantage(credit):
     assert shared(credit, advantages=[0.0, 0.0, 0.0]) == [[0.0] * 3, [0.0] * 3, [0.0]]
 
 
+@pytest.mark.parametrize("credit", ["centred", "difference", "first_error", "shared_prefix"])
+def test_equal_rewards_are_no_difference_though_their_advantages_are_not_quite_0(credit):
+    group = [replace(each, reward=0.9) for each in GROUP]
+    assert shared(credit, group, [-6e-4] * 3) == [[-6e-4] * 3, [-6e-4] * 3, [-6e-4]]
+
+
+def test_what_begins_alike_ends_a_step_at_the_same_place():
+    group = [rollout("x is 1. So 1.", 0.5, 0.5), rollout("x is 1. 2 in all. So 12.", 0.5, 0.5, 0.5)]
+    group = [replace(each, reward=float(place)) for place, each in enumerate(group)]
+    assert shared("shared_prefix", group, [1.0, -1.0]) == [[0.0, 1.0], [0.0, -1.0, -1.0]]
+    lines = [
+        replace(each, completion=text, step_ends=(5 + len(text[5:].split("\n")[0]), len(text)))
+        for each, text in zip(group, ("x = 1\nso 1", "x = 12\nso 12"), strict=True)
+    ]
+    assert shared("shared_prefix", lines, [1.0, -1.0]) == [[1.0, 1.0], [-1.0, -1.0]]
+
+
+def test_a_blank_completion_counts_in_the_mean_score_of_its_group():
+    group = [replace(rollout("", 0.9), step_ends=(), step_values=(), reward=0.9, score=0.9), rollout(SHORT, 0.1)]
+    assert shared("difference", group, [0.7, -0.7], weight=1.0) == [[], [pytest.approx(-0.7 + 0.1 - 0.5)]]
+
+
 def test_a_wrong_completion_without_a_low_value_is_punished_as_a_whole():
     assert shared("first_error", [rollout(WRONG, 0.9, 0.8, 0.7)], [-1.0]) == [[-1.0] * 3]
 
@@ -215,14 +237,20 @@ def pair(positive, negative, source="mined"):
 def test_a_pair_parts_where_the_model_is_the_most_wrong():
     longer = "1 + 1 = 2. 2 + 1 = 4. 4 is it. So 4."
     values = [rollout(longer, 0.9, 0.3, 0.6, 0.1)]
-    assert parted(pair(RIGHT, longer), values, "sentence").at == 2
-    assert parted(pair(RIGHT, longer), [], "sentence").at == 1, "without values: the first step that differs"
-    assert parted(pair(RIGHT, "1 + 1 = 2. 2 + 1 = 3. It is 5."), [], "sentence").at is None
-    assert parted(pair(RIGHT, SHORT), [], "sentence").at is None
+    assert parted(pair(RIGHT, longer), values, "sentence", valued=True).at == 2
+    assert parted(pair(RIGHT, longer), [], "sentence", valued=True).at == 1  # without values the first that differs
+    assert parted(pair(RIGHT, "1 + 1 = 2. 2 + 1 = 3. It is 5."), [], "sentence", valued=True).at is None
+    assert parted(pair(RIGHT, SHORT), [], "sentence", valued=True).at is None
+
+
+def test_a_pair_parts_at_the_first_difference_where_the_values_are_the_policys():
+    longer = "1 + 1 = 2. 2 + 1 = 4. 4 + 0 = 4. It is 4."
+    values = [rollout(longer, 0.1, 0.1, 0.8, 0.1)]
+    assert parted(pair(RIGHT, longer), values, "sentence", valued=False).at == 1
 
 
 def test_the_losses_of_prefixes_by_hand():
-    pairs = [parted(pair(RIGHT, WRONG), [], "sentence"), parted(pair(RIGHT, SHORT), [], "sentence")]
+    pairs = [parted(pair(RIGHT, text), [], "sentence", valued=True) for text in (WRONG, SHORT)]
     assert [p.at for p in pairs] == [1, None]
     triples = [
         LabelledCompletion("?", "3", RIGHT, True),

@@ -5,11 +5,12 @@ import math
 from dataclasses import replace
 from itertools import count
 
+import numpy as np
 import pytest
 
 from cooper_rl.method.agreement import settled, shares
 from cooper_rl.method.contract import example_batch
-from cooper_rl.method.doubt import NEIGHBOURS, WINDOW_STEPS, Doubt, logits, metrics_of
+from cooper_rl.method.doubt import NEIGHBOURS, WINDOW_STEPS, Doubt, estimate, logits, metrics_of
 from cooper_rl.method.negatives.mined import mined
 from cooper_rl.method.reward import HybridReward, RuleReward
 from cooper_rl.records import Batch, Reason, Report, Rollout, Verdict
@@ -146,6 +147,12 @@ def test_rounding_of_a_score_does_not_show():
     """Two ranks score with other rounding errors than one."""
     found = weighed(apart(RIGHT, 0.8, 60) + apart(WRONG, 0.8, 20) + apart(WRONG, 0.8 + 1e-7, 5))
     assert len({r.right_estimate for r in found if r.verdict is Verdict.INCORRECT}) == 1
+
+
+@pytest.mark.parametrize("base", [-2.2, -1.1, 0.4, 0.6, 1.7])
+def test_half_a_logit_is_near_whatever_the_rounding_of_a_difference(base):
+    seen = np.array([(0, True, round(base + 0.5, 1), 1.0)] * 40 + [(0, False, base, 1.0)])
+    assert estimate(seen, 0.03, base, None) == 1.0
 
 
 def test_the_report_gets_the_metrics_of_the_batch():

@@ -73,6 +73,13 @@ def test_below_is_either_figure_beyond_the_tolerance():
     assert Standing(0.95, 0.7).best_of(best) == Standing(0.95, 0.8)
 
 
+@pytest.mark.parametrize(("best", "now"), [(1.0, 0.95), (0.8, 0.75), (0.7, 0.65)])
+def test_a_fall_of_exactly_the_tolerance_is_within_it(best, now):
+    settings = CooperConfig(output_dir="unused", **BATCH, guard_tolerance=0.05, guard_probe_tolerance=0.1)
+    assert not Standing(now, now - 0.05).below(Standing(best, best), settings)
+    assert Standing(now - 1e-3, best).below(Standing(best, best), settings)
+
+
 def test_a_poisoned_update_is_rolled_back_with_the_optimiser(guarded):
     updater, guard = guarded(reward_model_learning_rate=1e-2)
     before, state = weights(updater).clone(), copy.deepcopy(updater.optimizer.state_dict()["state"])

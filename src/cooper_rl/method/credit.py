@@ -95,13 +95,18 @@ def step_advantages(
         rng: shuffles for `random`.
     """
     outcome = [[a] * len(r.step_ends) for r, a in zip(group, advantages, strict=True)]
-    if credit == "outcome" or not any(advantages):
-        return outcome
+    if credit == "outcome" or not any(advantages) or len({rollout.reward for rollout in group}) == 1:
+        return outcome  # equal rewards may have advantages that are not quite 0, by rounding
     if credit == "shared_prefix":
         return shared_prefix(group, advantages)
     if credit == "first_error":
         return first_error(group, advantages)
-    own = differences(group) if credit in ("difference", "reference_gain") else centred(group, advantages)
+    if credit == "difference":
+        own = differences(group, [rollout.score for rollout in group])
+    elif credit == "reference_gain":
+        own = differences(group, [rollout.step_values[-1] for rollout in group if rollout.step_values])
+    else:
+        own = centred(group, advantages)
     if credit == "random":
         parts = [part for own_S in own for part in own_S]
         rng.shuffle(parts)
@@ -133,9 +138,8 @@ def centred(group: Sequence[Rollout], advantages: Sequence[float]) -> list[list[
     return found
 
 
-def differences(group: Sequence[Rollout]) -> list[list[float]]:
-    """How much each step raises the value. Before the first step it is the mean of the group's last values."""
-    lasts = [rollout.step_values[-1] for rollout in group if rollout.step_values]
+def differences(group: Sequence[Rollout], lasts: Sequence[float]) -> list[list[float]]:
+    """How much each step raises the value. Before the first step it is the mean of `lasts`, the group's last values."""
     start = fmean(lasts) if lasts else 0.0
     return [
         [value - before for before, value in zip((start, *r.step_values), r.step_values, strict=False)] for r in group
@@ -144,11 +148,9 @@ def differences(group: Sequence[Rollout]) -> list[list[float]]:
 
 def shared_prefix(group: Sequence[Rollout], advantages: Sequence[float]) -> list[list[float]]:
     """The mean advantage of the completions that begin as this one does, up to each of its steps."""
-    rows = list(zip(group, advantages, strict=True))
+    begun = [{rollout.completion[:end] for end in rollout.step_ends} for rollout in group]
+    rows = list(zip(begun, advantages, strict=True))
     return [
-        [
-            fmean(a for other, a in rows if other.completion.startswith(rollout.completion[:end]))
-            for end in rollout.step_ends
-        ]
+        [fmean(a for prefixes, a in rows if rollout.completion[:end] in prefixes) for end in rollout.step_ends]
         for rollout in group
     ]

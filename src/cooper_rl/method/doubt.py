@@ -113,7 +113,7 @@ def estimate(seen_N4: np.ndarray, misses_per_hit: float, logit: float | None, sh
     correct_N = correct_N == 1
     alike_N = share_N >= (0.0 if share is None else share)
     if logit is not None:
-        distance_N = np.abs(logit_N - logit)
+        distance_N = np.abs(logit_N - logit).round(DECIMALS)
         nearest = np.sort(distance_N[alike_N & ~correct_N])[:NEIGHBOURS]
         alike_N &= distance_N <= nearest.max(initial=MIN_DISTANCE)
     hits, doubtful = int((alike_N & correct_N).sum()), int((alike_N & ~correct_N).sum())

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from cooper_rl.settings.method import MethodSettings
 
 logger = logging.getLogger(__name__)
+ROUNDING = 1e-9  # a fall of exactly the tolerance is within it
 SMOOTHING = 0.2  # weight of the newest check in the moving average, which is about the mean of the last five
 FROZEN_AFTER = 5  # the user is warned after this many checks in a row that rolled updates back
 
@@ -44,8 +45,8 @@ class Standing:
     def below(self, other: Standing, settings: MethodSettings) -> bool:
         """Whether either metric is lower than the other's by more than its tolerance."""
         return bool(
-            self.anchor_accuracy < other.anchor_accuracy - settings.guard_tolerance
-            or self.probe_pass_rate < other.probe_pass_rate - settings.guard_probe_tolerance
+            self.anchor_accuracy < other.anchor_accuracy - settings.guard_tolerance - ROUNDING
+            or self.probe_pass_rate < other.probe_pass_rate - settings.guard_probe_tolerance - ROUNDING
         )
 
     def towards(self, other: Standing, share: float) -> Standing:
@@ -171,9 +172,9 @@ class Guard(Monitor):
         probe_B, label_B = self.is_probe_N[rows], self.label_N[rows]
         groups = (~probe_B & label_B, ~probe_B & ~label_B, probe_B)
         counts = [float(count) for group in groups for count in ((right_B & group).sum(), group.sum())]
-        summed = np.array(self.world.add_up(counts), dtype=np.float32).reshape(-1, 2)
+        summed = np.array(self.world.add_up(counts), dtype=np.float64).reshape(-1, 2)
         right, total = summed[:, 0], summed[:, 1]
-        shares = np.where(total > 0, right / np.maximum(total, 1), np.float32(1)).tolist()
+        shares = np.where(total > 0, right / np.maximum(total, 1), 1.0).tolist()
         return Standing((shares[0] + shares[1]) / 2, shares[2])
 
     def state(self) -> dict[str, Any]:

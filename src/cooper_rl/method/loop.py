@@ -81,6 +81,7 @@ class Cooper:
 
     def batch(self, judged: Batch, step: int) -> Batch:
         """The batch of a step, with the rollouts of all ranks, from what each rank has judged."""
+        started = time.perf_counter()
         ranks = self.world.gather([self.doubt.with_start_scores(judged.rollouts)])
         rollouts = settled(ranks, self.settings.num_generations, self.reward)
         rollouts = self.doubt.weigh(rollouts, step) if self.settings.cotrain else rollouts
@@ -89,7 +90,7 @@ class Cooper:
         batch = replace(judged, step=step, rollouts=tuple(rollouts), rewards=rewards)
         if self.settings.cotrain:
             self.pairs.prepare(batch)
-        return batch
+        return replace(batch, seconds=judged.seconds + time.perf_counter() - started)
 
     def learn(self, batch: Batch, *, saving: bool = False) -> Report:
         """Stage 2, after the policy's step: the reward model learns from the batch, and the monitors look at it.

@@ -12,6 +12,7 @@ from cooper_rl.method.negatives import NegativeSource, Slot
 from cooper_rl.method.parting import parted
 from cooper_rl.method.world import Alone, World
 from cooper_rl.records import Batch, ContrastivePair, Rollout, Verdict
+from cooper_rl.settings.credit import VALUED_BY_MODEL
 from cooper_rl.verifiers import RuleVerifier
 
 if TYPE_CHECKING:
@@ -118,7 +119,8 @@ class Pairs:
         pairs = [slot.pair(text) for slot, text in negatives]
         if self.settings.prefix_weight:
             groups = (slot.group for slot, _ in negatives)
-            pairs = [parted(*each, self.settings.credit_steps) for each in zip(pairs, groups, strict=True)]
+            kind, valued = self.settings.credit_steps, self.settings.credit in VALUED_BY_MODEL
+            pairs = [parted(*each, kind, valued=valued) for each in zip(pairs, groups, strict=True)]
         return PairResult(
             pairs=tuple(pairs),
             prompts=len(own),
@@ -157,8 +159,10 @@ class Pairs:
         """Asks a source for the negatives of its slots. All slots have the same source."""
         source = self.sources[slots[0].negative_source]
         if source.judged:
-            texts = source.propose(slots, batch, 0)
-            return Filled([(slot, text) for slot, text in zip(slots, texts, strict=True) if text is not None])
+            rows = list(zip(slots, source.propose(slots, batch, 0), strict=True))
+            made = [(slot, text) for slot, text in rows if text is not None and text != slot.positive]
+            filled_slots = {slot for slot, _ in made}
+            return Filled(made, still_open=[slot for slot in slots if slot not in filled_slots])
         filled = Filled(still_open=list(slots))
         for attempt in range(self.settings.negative_tries):
             if not filled.still_open:

@@ -9,7 +9,7 @@ from cooper_rl.records import ContrastivePair, Rollout
 from cooper_rl.steps import step_ends
 
 
-def parted(pair: ContrastivePair, group: Sequence[Rollout], kind: str) -> ContrastivePair:
+def parted(pair: ContrastivePair, group: Sequence[Rollout], kind: str, *, valued: bool) -> ContrastivePair:
     """The pair with `at`: of the negative's steps from the first that differs on, the one with the highest value.
 
     There the reward model is the most wrong about a mined exploit. Where the negative's steps have no values, it is the
@@ -18,11 +18,12 @@ def parted(pair: ContrastivePair, group: Sequence[Rollout], kind: str) -> Contra
     Args:
         group: the prompt's rollouts.
         kind: what the steps are, as in `step_ends`.
+        valued: whether the rollouts' step values are the reward model's.
     """
     ends = step_ends(pair.negative, kind)
     right = [pair.positive[:end] for end in step_ends(pair.positive, kind)]
     first = sum(pair.negative[:end] in right for end in ends)
     steps = range(first, len(ends) - 1)
-    values = next((r.step_values for r in group if r.completion == pair.negative and r.step_values), ())
+    values = next((r.step_values for r in group if valued and r.completion == pair.negative and r.step_values), ())
     at = max(steps, key=lambda step: values[step] if values else -step, default=None)
     return replace(pair, at=at)

@@ -1,8 +1,7 @@
 """Replay: stage 2 learns again from rollouts of this step and of earlier ones. (Ours, not the paper's.)
 
-A prompt's pairs share one right completion. A step's pairs therefore hold few right completions, each is seen in one
-step only, and the score's threshold moves with that draw. Replay keeps every rollout that the rule is sure of, and
-draws some of them for each step, half of them right.
+A step's pairs hold few right completions, each is seen in one step only, and the score's threshold moves with that
+draw. Replay keeps every rollout that the rule is sure of, and draws some of them for each update, half of them right.
 """
 
 from __future__ import annotations

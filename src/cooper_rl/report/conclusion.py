@@ -9,7 +9,7 @@ from typing import Any
 from cooper_rl.report.curves import ARM_ORDER
 from cooper_rl.report.difference import Difference, difference
 from cooper_rl.report.page import CELLS
-from cooper_rl.report.story import FALL, Entry, alarms, change, exploited, listed, steps_of, titled, told
+from cooper_rl.report.story import FALL, RISE, Entry, alarms, change, exploited, listed, steps_of, titled, told
 from cooper_rl.report.summary import mean_of
 
 Arms = Mapping[str, Sequence[Entry]]
@@ -91,7 +91,9 @@ def not_exploited(entries: Sequence[Entry]) -> str:
     if mean(entries, *PEAK) - mean(entries, *END) >= FALL:
         reward = span(entries, ("reward", "start"), ("reward", "end"))
         fall = f"static's true accuracy fell from {span(entries, PEAK, END)} while reward went from {reward}"
-        return f"{fall}, too small a rise for exploitation"
+        rise = mean(entries, "reward", "end") - mean(entries, "reward", "start")
+        why = "too small a rise for exploitation" if rise < RISE else "but not both in one run"
+        return f"{fall}, {why}"
     often = f" in any of {len(entries)} runs" if len(entries) > 1 else ""
     ended = f"true accuracy ended at {mean(entries, *END):.2f} after a peak of {mean(entries, *PEAK):.2f}"
     return f"the frozen reward model was not exploited{often}: static's {ended}"

@@ -98,14 +98,14 @@ class UpdateSettings:
     )
     rehearsal_per_step: int = setting(
         0,
-        "Each step also trains the reward model on this many of the rehearsal_triples, so that the threshold between"
-        " right and wrong does not drift.",
+        "Each update also trains the reward model on this many of the rehearsal_triples, so that the threshold between"
+        " right and wrong does not drift; a step without a pair has no update.",
         least=0,
     )
     replay_per_step: int = setting(
         0,
-        "Each step also trains the reward model on this many of the run's rollouts with the rule's label, half of"
-        " them right.",
+        "Each update also trains the reward model on this many of the run's rollouts with the rule's label, half of"
+        " them right (an even number).",
         least=0,
     )
     prefix_weight: float = setting(
@@ -130,7 +130,8 @@ class GuardSettings:
     )
     guard_sample: int = setting(
         64,
-        "The guard checks this many anchors and probes after each update, and all of them where these got worse.",
+        "The guard checks this many anchors and probes on each device after each update, and all of them where these "
+        "got worse.",
         least=0,
     )
     guard_tolerance: float = setting(

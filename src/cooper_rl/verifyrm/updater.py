@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 METRICS = ("loss", "margin", "pair_accuracy", "label_loss")
 
 
+def measured(counts: Counts, settings: MethodSettings) -> list[str]:
+    """The metrics of an update that has something to be measured on."""
+    parted, stepped = bool(settings.prefix_weight and counts.parted), bool(settings.prefix_weight and counts.stepped)
+    labelled = bool(counts.labelled or settings.label_pairs)
+    has = dict.fromkeys(("loss", "margin", "pair_accuracy"), True) | {"label_loss": labelled}
+    has |= {"step_margin": parted, "step_pair_accuracy": parted, "prefix_loss": stepped}
+    return [name for name in (*METRICS, *PREFIX_METRICS) if has[name]]
+
+
 class RewardModelUpdater:
     """AdamW on float32 master weights: one step per generation batch on L = -log sigmoid(z_pos - z_neg).
 
@@ -97,7 +106,7 @@ class RewardModelUpdater:
         counts = Counts(*ranks.summed(torch.tensor(sizes, dtype=torch.float32, device=self.device)).tolist())
         if not counts.pairs:
             return {}
-        names = (*METRICS, *(PREFIX_METRICS if self.settings.prefix_weight else ()))
+        names = measured(counts, self.settings)
         metrics = dict.fromkeys(names, 0.0)
         for some_pairs, some_labelled in self._passes(pairs, labelled):
             loss, found = self._loss(some_pairs, some_labelled, counts)
@@ -110,7 +119,7 @@ class RewardModelUpdater:
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)
                 parameter.grad = ranks.summed(parameter.grad)
-        norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.settings.reward_model_max_grad_norm)
+        norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.settings.reward_model_max_grad_norm or torch.inf)
         norm = sharding.whole(norm)
         learning_rate = self.scheduler.get_last_lr()[0]
         finite = bool(torch.isfinite(norm))  # the same on every rank, since the gradients are summed

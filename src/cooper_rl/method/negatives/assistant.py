@@ -60,9 +60,9 @@ class Assistant(NegativeSource):
                 texts = dict(zip(begun[0], begun[1].result(), strict=True))
             rest = [slot for slot in slots if slot not in texts]
             texts |= zip(rest, self._ask(rest, attempt) if rest else [], strict=True)
+            self.asked += len(slots)
+            self.failed += sum(texts.get(slot) is None for slot in slots)
         found = [texts.get(slot) for slot in slots]
-        self.asked += len(found)
-        self.failed += sum(text is None for text in found)
         self.wait_seconds += time.perf_counter() - started
         return found
 
@@ -76,7 +76,7 @@ class Assistant(NegativeSource):
     def end_step(self) -> dict[str, float]:
         """Returns the step's metrics, and pauses a server that has failed too often."""
         metrics = {
-            "pairs/assistant_failure_rate": self.failed / max(1, self.asked),
+            **({"pairs/assistant_failure_rate": self.failed / self.asked} if self.asked else {}),
             "pairs/assistant_paused": float(self.pause > 0),
             "time/assistant_wait_seconds": self.wait_seconds,
         }
