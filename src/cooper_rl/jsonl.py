@@ -104,8 +104,8 @@ def label_of(record: dict[str, Any], place: str) -> bool:
 
 
 def line_of(record: dict[str, Any]) -> str:
-    """A record as a line of JSON."""
-    return json.dumps(record, ensure_ascii=False) + "\n"
+    """A record as a line of JSON. What JSON has no form for, such as a date of a parquet file, is written as text."""
+    return json.dumps(record, ensure_ascii=False, default=str) + "\n"
 
 
 def finite(value: Any) -> Any:

@@ -353,12 +353,18 @@ def test_near_duplicates_keep_the_first():
         ("The response says 5. Incorrect.", False),
         ("It would be correct if it said 4, so: **incorrect**", False),
         ("Not incorrect but CORRECT", True),
+        ("Grade: correct\n\n(The grade is not incorrect.)", True),
+        ("Final answer of the response: 5\nGrade: correct\nGrade: **Incorrect**", False),
+        ("Grade: not correct", None),
+        ("<think>is this correct", None),
+        ("<think>It may be correct.</think>\nGrade: incorrect", False),
         ("yes", None),
         ("incorrectly", None),
         (None, None),
     ],
 )
-def test_the_last_word_is_the_vote(answer, vote):
+def test_the_last_grade_or_else_the_last_word_is_the_vote(answer, vote):
+    assert read_vote(answer, cut_off=True) is None
     assert read_vote(answer) is vote
 
 

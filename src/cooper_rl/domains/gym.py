@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from cooper_rl.domains.domain import Domain
-from cooper_rl.domains.generated import EXTRA, GENERATED
-from cooper_rl.extras import optional
+from cooper_rl.domains.generated import GENERATED, SPLITS, own_split, split_of
 from cooper_rl.records import Problem
 from cooper_rl.verifiers.gym import scorer
-
-BLOCK = 4096
-# The share of all questions, in percent of the hash space, that each split owns.
-SPLITS = {"heldout": range(0, 10), "reward_model_heldout": range(10, 20), "train": range(20, 100)}
 
 
 class GymWorld(Domain):
@@ -61,31 +55,6 @@ class GymWorld(Domain):
     def check(self, split: str) -> None:
         """Checks the name of the split."""
         self.check_split(own_split(split))
-
-
-def split_of(question: str) -> str:
-    """The split of a question, by a hash of its text, so that no question is ever in two splits."""
-    bucket = int.from_bytes(hashlib.sha256(question.encode()).digest()[:4], "big") % 100
-    return next(name for name, buckets in SPLITS.items() if bucket in buckets)
-
-
-def own_split(split: str) -> str:
-    """These worlds' own name of a split: `heldout` for `test`, any other unchanged."""
-    return "heldout" if split == "test" else split
-
-
-def endless(task: str, seed: int, **settings: Any) -> Iterator[tuple[Any, int, str]]:
-    """(data set, index, problem id) of one task's entries, without end.
-
-    An entry is generated when `dataset[index]` is read. It depends on seed + index, so the seeds of successive blocks
-    are `BLOCK` apart.
-    """
-    reasoning_gym = optional("reasoning_gym", extra=EXTRA, needed_by=f"problems of {task}")
-    while True:
-        dataset = reasoning_gym.create_dataset(task, size=BLOCK, seed=seed, **settings)
-        for index in range(BLOCK):
-            yield dataset, index, f"{task}-{seed}-{index}"
-        seed += BLOCK
 
 
 def problem_of(task: str, entry: dict[str, Any], question: str, steps: Sequence[str], problem_id: str) -> Problem:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from cooper_rl.domains.domain import StoredDomain
 from cooper_rl.domains.files import local_copy
+from cooper_rl.errors import BadInputError
 from cooper_rl.records import Problem
 from cooper_rl.tables import from_hub, read_records
 
@@ -30,6 +31,11 @@ class Fields(NamedTuple):
     question: str
     answer: str | None
     worked_solution: str = ""
+
+
+def decimal_of(value: float) -> str:
+    """A number as people write it: `2` for 2.0, and no exponent."""
+    return str(int(value)) if value.is_integer() else repr(value)
 
 
 class PublicSet(StoredDomain):
@@ -61,7 +67,11 @@ class PublicSet(StoredDomain):
         records = (record for _, record in read_records(path)) if path else from_hub(*self.hub[split])
         problems, unanswered = [], 0
         for index, record in enumerate(records):
-            question, answer, solution = self.fields(record)
+            try:
+                question, answer, solution = self.fields(record)
+            except (KeyError, ValueError, AttributeError, TypeError) as error:
+                told = f"{type(error).__name__}: {error}"
+                raise BadInputError(f"{path or self.name} record {index + 1}: not of {self.name} ({told})") from error
             if not answer or not question:
                 unanswered += 1
                 continue
@@ -120,7 +130,7 @@ class Svamp(PublicSet):
 
     @staticmethod
     def fields(record: dict[str, Any]) -> Fields:
-        return Fields(f"{record['Body'].strip()} {record['Question'].strip()}", f"{float(record['Answer']):g}")
+        return Fields(f"{record['Body'].strip()} {record['Question'].strip()}", decimal_of(float(record["Answer"])))
 
 
 class OlympiadBench(PublicSet):

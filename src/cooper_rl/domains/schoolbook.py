@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from typing import Any, ClassVar
 
-from cooper_rl.domains.gym import GymWorld, accepted, endless, problem_of
+from cooper_rl.domains.generated import endless
+from cooper_rl.domains.gym import GymWorld, accepted, problem_of
 from cooper_rl.domains.schoolbook_values import VALUES, stated
 from cooper_rl.domains.worked import product_steps, sum_steps
 from cooper_rl.records import Problem

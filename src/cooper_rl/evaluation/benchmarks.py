@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import fields
@@ -17,12 +18,15 @@ from cooper_rl.errors import BackendError, BadInputError, MissingFileError
 from cooper_rl.evaluation.samples import interval, majority, paired_test, pass_at_k
 from cooper_rl.generation import Generator, load_generator
 from cooper_rl.jsonl import line_of, records, write_atomically
-from cooper_rl.labelling.collect import collect, tasks_of
-from cooper_rl.records import Verdict
+from cooper_rl.labelling.collect import Task, collect, tasks_of
+from cooper_rl.records import Problem, Verdict
 from cooper_rl.settings.asking import AskingConfig
 from cooper_rl.settings.evaluation import EvalConfig
 from cooper_rl.settings.labelling import CollectConfig
 from cooper_rl.verifiers import RuleVerifier
+from cooper_rl.verifiers.gym import entry_as_reference
+
+logger = logging.getLogger(__name__)
 
 RESULTS = "results.json"
 
@@ -40,6 +44,11 @@ def evaluate_model(
     if folder.exists() and any(folder.iterdir()) and not resume:
         raise BadInputError(f"{folder}: already exists; continue it with --resume, or give another --output")
     others = read_results(Path(config.against)) if config.against else None
+    if others:
+        theirs = others["protocol"]
+        differ = [name for name, own in protocol(config).items() if theirs.get(name, own) != own]
+        if differ:
+            logger.warning("%s: was evaluated with another %s", config.against, ", ".join(differ))
     load = cache(partial(load_generator, settings=config))  # loads the model once for all benchmarks
     found: dict[str, Any] = {"model": config.model.partition("@")[0], "protocol": protocol(config), "benchmarks": {}}
     for benchmark in config.benchmarks:
@@ -99,12 +108,30 @@ def scored_samples(
     with path.open(encoding="utf-8") as lines:
         samples = [record for _, record in records(lines, str(path)) if tuple(record["key"]) in wanted]
     samples.sort(key=lambda record: record["key"])
-    with RuleVerifier(verifier_of(config, benchmark), workers=config.verifier_workers) as verifier:
-        found = verifier.explain_many([s["reference"] for s in samples], [s["completion"] for s in samples])
-    for sample, verification in zip(samples, found, strict=True):
-        sample["verdict"], sample["parsed_answer"] = verification.verdict.value, verification.parsed_answer
+    add_verdicts(samples, tasks, verifier_of(config, benchmark), config.verifier_workers)
     write_atomically(path.with_suffix(".scored.jsonl"), "".join(map(line_of, samples)))
     return samples
+
+
+def add_verdicts(samples: Sequence[dict[str, Any]], tasks: Sequence[Task], kind: str, workers: int) -> None:
+    """Adds to each sample its verdict, the parsed answer, and the answer that it votes for, in one writing."""
+    references = {task.key: reference_of(task.problem, kind) for task in tasks}
+    with RuleVerifier(kind, workers=workers) as verifier:
+        columns = [references[tuple(s["key"])] for s in samples], [s["completion"] for s in samples]
+        found = verifier.explain_many(*columns)
+    for sample, verification in zip(samples, found, strict=True):
+        sample["verdict"], sample["parsed_answer"] = verification.verdict.value, verification.parsed_answer
+        right, stated = verification.verdict is Verdict.CORRECT, verification.parsed_answer is not None
+        sample["vote"] = sample["reference"] if right else verification.answer if stated else None
+    unjudged = sum(sample["verdict"] in (Verdict.ERROR, Verdict.TIMEOUT) for sample in samples)
+    if unjudged:
+        logger.warning("%d of %d samples could not be judged by %s, and count as wrong", unjudged, len(samples), kind)
+
+
+def reference_of(problem: Problem, kind: str) -> str:
+    """The reference for a verifier: of a reasoning-gym task the whole entry, since its scorer may need it."""
+    entry = problem.metadata.get("entry")
+    return entry_as_reference(entry) if entry and kind == problem.source else problem.reference_answer
 
 
 def metrics_of(scored: Sequence[dict[str, Any]], config: EvalConfig) -> dict[str, Any]:
@@ -113,7 +140,7 @@ def metrics_of(scored: Sequence[dict[str, Any]], config: EvalConfig) -> dict[str
     for sample in scored:
         problems[sample["key"][1]].append(sample)
     right_P_N = np.array([[s["verdict"] == Verdict.CORRECT for s in group] for group in problems.values()])
-    answers = ([s["parsed_answer"] for s in group] for group in problems.values())
+    answers = ([s["vote"] for s in group] for group in problems.values())
     voted_P = np.array([majority(*each) for each in zip(answers, right_P_N, strict=True)])
     count = right_P_N.shape[1]
     by_name = {"avg": right_P_N.mean(axis=1)}
@@ -125,6 +152,7 @@ def metrics_of(scored: Sequence[dict[str, Any]], config: EvalConfig) -> dict[str
         low, high = interval(values_P, samples=config.bootstrap_samples, seed=config.seed)
         row[name] = {"mean": float(values_P.mean()), "low": low, "high": high}
     row["unparseable"] = float(np.mean([s["verdict"] == Verdict.UNPARSEABLE for s in scored]))
+    row["not_judged"] = float(np.mean([s["verdict"] in (Verdict.ERROR, Verdict.TIMEOUT) for s in scored]))
     row["cut_off"] = float(np.mean([s["finish_reason"] == "length" for s in scored]))
     row["by_problem"] = dict(zip(problems, right_P_N.mean(axis=1).tolist(), strict=True))
     return row
@@ -156,11 +184,16 @@ def read_results(folder: Path) -> dict[str, Any]:
 
     Raises:
         MissingFileError: the folder has no results.
+        BadInputError: the file is damaged.
     """
     path = folder / RESULTS
     if not path.is_file():
         raise MissingFileError(f"{folder}: not the output of an evaluation ({RESULTS} is missing)")
-    found: dict[str, Any] = json.loads(path.read_text())
+    try:
+        found: dict[str, Any] = json.loads(path.read_text())
+        found["benchmarks"], found["protocol"], found["model"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadInputError(f"{path}: not the results of an evaluation ({type(error).__name__}: {error})") from error
     return found
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cooper_rl.errors import BadInputError
+from cooper_rl.errors import BackendError, BadInputError
 from cooper_rl.evaluation.metrics import Bools, Floats, bootstrap, metrics_of
 from cooper_rl.evaluation.process import PROCESSBENCH, evaluate_process, load_process, process_lines
 from cooper_rl.evaluation.published import load_labelled
@@ -137,11 +137,19 @@ def rule_scores(kind: str, triples: Sequence[LabelledCompletion]) -> Floats:
 
 
 def judge_scores(name: str, triples: Sequence[LabelledCompletion]) -> Floats:
-    """A language model's votes: 1 for correct, 0 for incorrect, 0.5 for an abstention."""
+    """A language model's votes: 1 for correct, 0 for incorrect, 0.5 for an abstention.
+
+    Raises:
+        BackendError: the judge gave no answer to a prompt.
+    """
     prompts = [judge_prompt(t.question, t.reference_answer, t.completion) for t in triples]
-    answers = load_generator(resolve_model(name, "policy")).generate_or_none(prompts, Sampling(256))
-    value = {True: 1.0, False: 0.0, None: 0.5}
-    return np.array([value[read_vote(answer)] for answer in answers])
+    value, scores = {True: 1.0, False: 0.0, None: 0.5}, np.zeros(len(prompts))
+    generator = load_generator(resolve_model(name, "policy"))
+    for index, generation in generator.stream(prompts, Sampling(256), [0] * len(prompts)):
+        if generation.text is None:
+            raise BackendError(f"{name}: the judge gave no answer ({generation.finish_reason})")
+        scores[index] = value[read_vote(generation.text, cut_off=generation.finish_reason == "length")]
+    return scores
 
 
 def with_intervals(scores_B: Floats, correct_B: Bools, settings: EvalSettings) -> dict[str, Any]:

@@ -31,7 +31,9 @@ def drawn_of_nucleus(probabilities_B_V: Tensor, top_p: float) -> Tensor:
     if bool((likeliest.values.sum(-1) < top_p).any()):
         likeliest = probabilities_B_V.sort(dim=-1, descending=True)
     before = likeliest.values.cumsum(-1) - likeliest.values
-    places_B = drawn(likeliest.values.masked_fill(before >= top_p, 0.0))
+    outside = before >= top_p
+    outside[:, 0] = False  # the likeliest is always in, also where top_p is 0
+    places_B = drawn(likeliest.values.masked_fill(outside, 0.0))
     return likeliest.indices.gather(1, places_B[:, None])[:, 0]
 
 

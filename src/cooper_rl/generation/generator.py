@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 Messages = Sequence[dict[str, str]]
+REFUSED = "refused"  # how the reason of a failure begins that another try would not mend
 
 
 def conversation(question: str, system_prompt: str | None = None) -> list[dict[str, str]]:

@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from jinja2.exceptions import TemplateError
 
+from cooper_rl.errors import BadInputError
 from cooper_rl.generation.decode import complete
 from cooper_rl.generation.generator import Generation, Messages, Sampling, conversation
 
@@ -49,8 +51,24 @@ def sample(
 
 
 def rendered(tokenizer: Any, messages: Sequence[Messages]) -> list[str]:
-    """The conversations as the model's chat template writes them, up to where it answers."""
-    return [tokenizer.apply_chat_template(list(each), add_generation_prompt=True, tokenize=False) for each in messages]
+    """The conversations as the model's chat template writes them, up to where it answers.
+
+    Raises:
+        BadInputError: the template refuses them, as some do with a system message.
+    """
+    try:
+        return [
+            tokenizer.apply_chat_template(list(each), add_generation_prompt=True, tokenize=False) for each in messages
+        ]
+    except TemplateError as error:
+        raise BadInputError(f"the chat template refuses the messages ({error}); try system_prompt: null") from error
+
+
+def ends_of(model: Any, tokenizer: Any) -> list[int]:
+    """The tokens that end a completion: the tokenizer's, and those of the model's own generation settings."""
+    own = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
+    more = own if isinstance(own, list) else [] if own is None else [own]
+    return list(dict.fromkeys([tokenizer.eos_token_id, *more]))
 
 
 def in_order_of_length(texts: Sequence[str], batch_size: int) -> Iterator[list[int]]:
@@ -66,16 +84,17 @@ def generate_batch(model: Any, tokenizer: Any, prompts: Sequence[str], sampling:
     if sampling.temperature > 0:
         decoding = {"do_sample": True, "temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
     ids = tokenizer(list(prompts), add_special_tokens=False)["input_ids"]
-    end = tokenizer.eos_token_id
+    ends = ends_of(model, tokenizer)
     written = complete(
         model,
         ids,
         tokenizer.pad_token_id,
-        [end],
+        ends,
         max_new_tokens=sampling.max_new_tokens,
         pad_token_id=tokenizer.pad_token_id,
-        eos_token_id=end,
+        eos_token_id=ends,
         **decoding,
     )
     texts = tokenizer.batch_decode(written, skip_special_tokens=True)
-    return [Generation(text, "stop" if end in ids else "length") for text, ids in zip(texts, written, strict=True)]
+    reasons = ["length" if set(ends).isdisjoint(ids) else "stop" for ids in written]
+    return [Generation(text, reason) for text, reason in zip(texts, reasons, strict=True)]

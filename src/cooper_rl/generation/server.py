@@ -14,11 +14,15 @@ from typing import Any
 import httpx
 
 from cooper_rl.errors import BackendError
-from cooper_rl.generation.generator import Generation, Generator, Messages, Sampling
+from cooper_rl.generation.generator import REFUSED, Generation, Generator, Messages, Sampling
 
 MAX_ANSWER_BYTES = 4_000_000
 MAX_WAIT_SECONDS = 60.0  # the longest wait before a retry, even if the server's retry-after asks for more
 RETRIED = {408, 409, 425, 429, 500, 502, 503, 504}
+
+
+class RefusedError(BackendError):
+    """The server refused a request, and would do so again: a status 4xx."""
 
 
 class OpenAIServer(Generator):
@@ -70,13 +74,17 @@ class OpenAIServer(Generator):
             {"model": self.model, "messages": list(prompt), **settings, **({"seed": seeds[i]} if seeds else {})}
             for i, prompt in enumerate(prompts)
         ]
-        answers: queue.SimpleQueue[tuple[int, Generation]] = queue.SimpleQueue()
+        answers: queue.SimpleQueue[tuple[int, Generation] | Exception] = queue.SimpleQueue()
         loop = asyncio.new_event_loop()
         asking = loop.create_task(self._ask_all(bodies, answers.put))
 
         def run() -> None:  # runs in a thread, so that a caller inside a running event loop can use it too
-            with contextlib.suppress(asyncio.CancelledError):
+            try:
                 loop.run_until_complete(asking)
+            except asyncio.CancelledError:
+                pass
+            except Exception as error:  # the client could not be made: a proxy or a key that it does not take
+                answers.put(error)
             loop.close()
 
         thread = threading.Thread(target=run)
@@ -85,7 +93,10 @@ class OpenAIServer(Generator):
         end = None if self.batch_seconds is None else time.monotonic() + self.batch_seconds
         try:
             while missing:
-                index, generation = answers.get(timeout=None if end is None else max(0.0, end - time.monotonic()))
+                answer = answers.get(timeout=None if end is None else max(0.0, end - time.monotonic()))
+                if isinstance(answer, Exception):
+                    raise BackendError(f"{self.base_url}: {type(answer).__name__}: {answer}") from answer
+                index, generation = answer
                 missing.remove(index)
                 yield index, generation
         except queue.Empty:
@@ -104,6 +115,8 @@ class OpenAIServer(Generator):
                 for index, body in waiting:
                     try:
                         put((index, await self._ask(client, body)))
+                    except RefusedError as error:
+                        put((index, Generation(None, f"{REFUSED}: {error}")))
                     except Exception as error:  # on any error, since the caller waits for an answer to this prompt
                         put((index, Generation(None, f"{type(error).__name__}: {error}")))
 
@@ -131,10 +144,12 @@ class OpenAIServer(Generator):
                 choice = response.json()["choices"][0]
                 text = choice["message"]["content"]
                 if isinstance(text, str):
+                    text = text.encode("utf-8", "replace").decode()  # half of a character could not be written
                     return Generation(text, str(choice.get("finish_reason") or "stop"))
                 problem = "an answer without text"
             except httpx.HTTPStatusError as error:
-                raise BackendError(f"{self.base_url}: status {error.response.status_code}") from error
+                said = " ".join(error.response.text.split())[:200]
+                raise RefusedError(f"{self.base_url}: status {error.response.status_code}: {said}") from error
             except (httpx.HTTPError, TimeoutError, ValueError, KeyError, IndexError, TypeError) as error:
                 problem = f"{type(error).__name__}"
         raise BackendError(f"{self.base_url}: {problem} after {self.retries + 1} tries")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -35,6 +36,8 @@ from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.labelling import AnnotateConfig
 from cooper_rl.tables import read_table
 from cooper_rl.verifiers import RuleVerifier
+
+logger = logging.getLogger(__name__)
 
 CHUNK = 2048
 Progress = Callable[..., object]
@@ -173,6 +176,8 @@ def add_votes(candidates: Sequence[Candidate], config: AnnotateConfig, votes: Pa
     for place, row in written_before(votes) if votes.exists() else ():
         if row.get("judge", judge) != judge:
             raise BadInputError(f"{place}: a vote of {row['judge']}, not of {judge}; give another --output")
+        if not {"key", "vote"} <= row.keys():
+            raise BadInputError(f"{place}: not a judge's vote; give another --output")
         known[str(row["key"])] = row["vote"]
     waiting = [c for c in candidates if not c.reason and c.key not in known]
     prompts = [judge_prompt(c.question, c.reference_answer, c.completion) for c in waiting]
@@ -183,15 +188,20 @@ def add_votes(candidates: Sequence[Candidate], config: AnnotateConfig, votes: Pa
             answers = asked(generator, prompts, settings, seeds, stop_after=config.stop_after_failures)
             for count, (index, generation) in enumerate(answers, 1):
                 if generation.text is not None:
-                    key, vote = waiting[index].key, read_vote(generation.text)
-                    known[key] = vote
+                    key = waiting[index].key
+                    known[key] = vote = read_vote(generation.text, cut_off=generation.finish_reason == "length")
                     row = {"key": key, "vote": vote, "judge": judge, "answer": generation.text[-400:]}
                     file.write(line_of(row))
                     file.flush()
                 if progress:
                     progress(completed=count, total=len(waiting), description="judge")
+    failed = 0
     for candidate in candidates:
         candidate.vote = known.get(candidate.key) if not candidate.reason else None
+        if not candidate.reason and candidate.key not in known:
+            candidate.reason, candidate.judged, failed = "judge_failed", False, failed + 1
+    if failed:
+        logger.warning("%s gave no answer for %d completions; ask again with --resume", config.judge, failed)
 
 
 def disagreement(candidate: Candidate, *, keep_undecided: bool = False) -> str:

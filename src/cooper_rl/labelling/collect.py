@@ -16,6 +16,7 @@ from typing import Any
 from cooper_rl.domains import Truth, find_domain, load_problems, truth_of
 from cooper_rl.errors import BackendError, BadInputError
 from cooper_rl.generation import Generation, Generator, Messages, Sampling, conversation, load_generator
+from cooper_rl.generation.generator import REFUSED
 from cooper_rl.jsonl import line_of, written_before
 from cooper_rl.records import Problem
 from cooper_rl.settings.files import resolve_model
@@ -76,7 +77,7 @@ def collect(
         BackendError: `stop_after_failures` requests in a row failed. Earlier completions are in the output.
     """
     output = Path(config.output)
-    if output.exists() and not resume:
+    if output.exists() and output.stat().st_size and not resume:
         raise BadInputError(f"{output}: already exists; continue it with --resume, or give another --output")
     tasks = tasks_of(config) if tasks is None else tasks
     done = keys_before(output, config, tasks) if output.exists() else set()
@@ -171,13 +172,14 @@ def asked(
     """A generator's stream that raises an error after too many failures in a row.
 
     Raises:
-        BackendError: `stop_after` failures in a row.
+        BackendError: `stop_after` failures in a row, or all of fewer prompts failed and none of them was refused.
     """
-    failed_in_a_row = 0
+    failed_in_a_row, refused = 0, False
     for index, generation in generator.stream(prompts, settings, seeds):
         failed_in_a_row = failed_in_a_row + 1 if generation.text is None else 0
+        refused |= generation.finish_reason.startswith(REFUSED)
         yield index, generation
-        if failed_in_a_row >= min(stop_after, len(prompts)):
+        if failed_in_a_row >= (stop_after if refused else min(stop_after, len(prompts))):
             raise BackendError(
                 f"{failed_in_a_row} requests in a row failed, the last with: {generation.finish_reason}; "
                 "earlier answers are kept: check the server, then run the same command with --resume"
@@ -217,6 +219,7 @@ def keys_before(output: Path, config: CollectConfig, tasks: Sequence[Task]) -> s
         BadInputError: the output holds other records, or was collected with other settings.
     """
     keys: set[Key] = set()
+    seeds = {task.key: task.seed for task in tasks}
     wanted = [
         {**asdict(sampling(config)), "system_prompt": prompt}
         for prompt in dict.fromkeys(task.system_prompt for task in tasks)
@@ -229,5 +232,8 @@ def keys_before(output: Path, config: CollectConfig, tasks: Sequence[Task]) -> s
             raise BadInputError(f"{place}: not a collected completion; give another --output") from error
         if settings not in wanted:
             raise BadInputError(f"{place}: collected with {settings}, not {wanted[0]}; give another --output")
-        keys.add((model, digest, sample))
+        key = (model, digest, sample)
+        if found["sampling"].get("seed", seeds.get(key)) != seeds.get(key, found["sampling"].get("seed")):
+            raise BadInputError(f"{place}: collected with another seed; give another --output")
+        keys.add(key)
     return keys

@@ -18,7 +18,9 @@ Answer in three lines and nothing else:
 Reference answer: <the reference answer>
 Final answer of the response: <the final answer that the response gives, or none>
 Grade: <correct if the two are the same answer, else incorrect>"""
-_VOTE = re.compile(r"\b(in)?correct\b", re.IGNORECASE)
+_GRADE = re.compile(r"^\W*grade\W*(not\s+)?(in)?correct\b", re.IGNORECASE | re.MULTILINE)
+_WORD = re.compile(r"\b(not\s+)?\b(in)?correct\b", re.IGNORECASE)
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 MAX_COMPLETION = 6000  # characters; the judge sees only the end of a longer completion
 
 
@@ -32,7 +34,12 @@ def judge_prompt(question: str, reference_answer: str, completion: str) -> Messa
     return [{"role": "system", "content": SYSTEM}, {"role": "user", "content": QUESTION.format(data=data)}]
 
 
-def read_vote(answer: str | None) -> bool | None:
-    """The last of the words `correct` and `incorrect` in the judge's answer; None, an abstention, without either."""
-    votes = list(_VOTE.finditer(answer or ""))
-    return not votes[-1].group(1) if votes else None
+def read_vote(answer: str | None, *, cut_off: bool = False) -> bool | None:
+    """The vote in the judge's answer: its last line `Grade: ...`, or without one the last word correct or incorrect.
+
+    Text that a model thought before it answered is not read. None is an abstention: there is no such word, it is
+    negated, or the answer was cut off, so that what it ends with may be quoted from the completion.
+    """
+    text = "" if cut_off else _THOUGHT.sub("", answer or "")
+    votes = list(_GRADE.finditer(text)) or list(_WORD.finditer(text))
+    return None if not votes or votes[-1].group(1) else not votes[-1].group(2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from cooper_rl.errors import BadInputError
 from cooper_rl.settings.asking import AskingConfig, SamplingSettings
 from cooper_rl.settings.fields import setting
 from cooper_rl.settings.typecheck import check_fields, check_given
@@ -44,6 +45,10 @@ class CollectConfig(SamplingSettings, AskingConfig):
     def __post_init__(self) -> None:
         check_fields(self, CollectConfig, "collect")
         check_given(self, "collect", "models", "dataset_names", "output")
+        check_plain(self.output, "collect")
+        names = [model.partition("@")[0] for model in self.models]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise BadInputError(f"collect: models: {twice} is there twice; completions could not be told apart")
 
 
 @dataclass
@@ -87,3 +92,10 @@ class AnnotateConfig(VerifierSettings, AskingConfig):
     def __post_init__(self) -> None:
         check_fields(self, AnnotateConfig, "annotate")
         check_given(self, "annotate", "input_files", "output")
+        check_plain(self.output, "annotate")
+
+
+def check_plain(output: str, command: str) -> None:
+    """Refuses an output whose name says that it is compressed: lines are appended to plain text."""
+    if output.endswith(".gz"):
+        raise BadInputError(f"{command}: output: {output} would be plain text; take the name without .gz")

@@ -15,6 +15,7 @@ from cooper_rl.synthesis.perturb import perturb
 from cooper_rl.synthesis.probes import PROBES
 from cooper_rl.synthesis.writings import closing, rewritten, rounded, stated
 from cooper_rl.synthesis.wrong_numbers import wrong_answer
+from cooper_rl.verifiers.math.markup import same_text
 from cooper_rl.verifiers.math.stated import hedged, read
 
 # Training uses these kinds of probes. The others are kept for measuring, so that the model never sees them.
@@ -90,9 +91,21 @@ def _corrupted(
         if not triple.correct or rng.random() >= share:
             continue
         if rng.random() < 0.5 and (changed := perturb(triple.completion, rng)) is not None:
-            yield slipped(triple, changed, steps)
+            found = slipped(triple, changed, steps)
         elif (hack := hacked(triple, rng)) is not None:
-            yield _said(triple, hack, correct=False)
+            found = _said(triple, hack, correct=False)
+        else:
+            continue
+        if not _still_right(triple, found.completion):
+            yield found
+
+
+def _still_right(triple: LabelledCompletion, changed: str) -> bool:
+    """Whether a changed completion states the answer that the right one stated, and no other."""
+    before, after = read(triple.completion), read(changed)
+    if hedged(after) or not after.stated:
+        return False
+    return any(same_text(after.stated, answer) for answer in (before.stated, triple.reference_answer) if answer)
 
 
 def _alone(triples: Sequence[LabelledCompletion], share: float, rng: random.Random) -> Iterator[LabelledCompletion]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 
 import sympy
@@ -36,6 +37,11 @@ UNITS = (
 _NAMES = ("xyz", "abc", "pqr", "ABC", "mnk")
 
 
+def _decimal(ratio: Fraction) -> str:
+    """An ending decimal, written out."""
+    return format((Decimal(ratio.numerator) / Decimal(ratio.denominator)).normalize(), "f")
+
+
 def _number(bare: str, rng: random.Random) -> str | None:
     if _INTEGER.fullmatch(bare):
         value = int(bare)
@@ -48,14 +54,14 @@ def _number(bare: str, rng: random.Random) -> str | None:
         return f"{Fraction(10) ** int(found['exponent'])}"
     if _DECIMAL.fullmatch(bare):
         ratio = Fraction(bare)
-        return rng.choice((f"\\frac{{{ratio.numerator}}}{{{ratio.denominator}}}", f"{float(ratio * 100):g}%"))
+        return rng.choice((f"\\frac{{{ratio.numerator}}}{{{ratio.denominator}}}", f"{_decimal(ratio * 100)}%"))
     if not (found := _FRACTION.fullmatch(bare)):
         return None
     numerator, denominator = int(found[2] or found[4]), int(found[3] or found[5])
     whole, rest = divmod(numerator, denominator) if denominator else (0, 0)
     ways = [f"{numerator}/{denominator}", f"\\frac{{{numerator}}}{{{denominator}}}"]
     if denominator and 10**12 % denominator == 0:  # the decimal ends
-        ways.append(f"{numerator / denominator:g}")
+        ways.append(_decimal(Fraction(numerator, denominator)))
     if whole and rest:
         ways.append(f"{whole}\\frac{{{rest}}}{{{denominator}}}")
     return found["sign"] + rng.choice([way for way in ways if way != bare])

@@ -100,7 +100,7 @@ def _typeset(bare: str, rng: random.Random) -> str:
     if rng.random() < 0.5:
         text = re.sub(r"(?<=[\w)}\]]) ?([-+=<>]) ?(?=[\w(\\{])", rng.choice((r"\1", r" \1 ")), text)
     if latex and rng.random() < 0.3:
-        text = re.sub(r", ?", rng.choice((", ", ",\\ ", ",")), text)
+        text = re.sub(r",(?!\d{3}(?!\d)) ?", rng.choice((", ", ",\\ ", ",")), text)
     if rng.random() < 0.3:
         text = text.replace("{pmatrix}", "{bmatrix}")
     if latex and rng.random() < 0.2 and re.fullmatch(r"[(\[][^()\[\]]*[)\]]", text):

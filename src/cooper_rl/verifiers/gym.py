@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -25,6 +26,11 @@ def explain(reference: str, completion: str, *, task: str) -> Verification:
         return unread(str(entry["answer"]), completion)
     mark = scorer(task).score_answer(text, entry=entry)
     return Verification.compared(mark == 1.0, str(entry["answer"]), text)
+
+
+def entry_as_reference(entry: Mapping[str, Any]) -> str:
+    """An entry of a task as the reference of its verifier, with the metadata that some scorers need."""
+    return json.dumps({"answer": entry["answer"], "metadata": entry["metadata"]}, default=str)
 
 
 def _entry(reference: str) -> dict[str, Any]:

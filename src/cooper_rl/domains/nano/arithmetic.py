@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from cooper_rl.domains.gym import endless, problem_of
+from cooper_rl.domains.generated import endless
+from cooper_rl.domains.gym import problem_of
 from cooper_rl.domains.nano.numbers import canonical_number, grouped, number_words, stated_number
 from cooper_rl.domains.nano.world import NanoWorld, marked
 from cooper_rl.domains.worked import has_one_digit_factor, product_steps, sum_steps

@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from cooper_rl.domains.gym import endless, problem_of
+from cooper_rl.domains.generated import endless
+from cooper_rl.domains.gym import problem_of
 from cooper_rl.domains.nano.world import HEDGE, NanoWorld, marked
 from cooper_rl.records import Problem
 

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import ClassVar
 
-from cooper_rl.domains.gym import accepted, endless, problem_of
+from cooper_rl.domains.generated import endless
+from cooper_rl.domains.gym import accepted, problem_of
 from cooper_rl.domains.nano.arithmetic import Arithmetic
 from cooper_rl.domains.nano.day_wordings import WEEKDAYS, WORDINGS, days_in, worded
 from cooper_rl.domains.nano.numbers import number_words
