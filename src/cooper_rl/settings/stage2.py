@@ -99,7 +99,7 @@ class UpdateSettings:
     rehearsal_per_step: int = setting(
         0,
         "Each update also trains the reward model on this many of the rehearsal_triples, so that the threshold between"
-        " right and wrong does not drift; a step without a pair has no update.",
+        " right and wrong does not drift. A step without a pair has no update.",
         least=0,
     )
     replay_per_step: int = setting(
