@@ -28,10 +28,10 @@ from typing import Any
 
 from results_data import runs_in
 
+from cooper_rl.checkpoints import last_checkpoint
 from cooper_rl.domains.nano.collect import collect
 from cooper_rl.domains.problems import load_problems, truth_of
 from cooper_rl.jsonl import line_of, whole_records, write_atomically
-from cooper_rl.checkpoints import last_checkpoint
 from cooper_rl.method.loop import REWARD_MODEL
 from cooper_rl.method.replay import FILE
 from cooper_rl.records import THRESHOLD, Problem, Triple, Verdict

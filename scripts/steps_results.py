@@ -28,10 +28,10 @@ from typing import Any
 import numpy as np
 from misjudged_results import finished_runs, problems_of, show
 
+from cooper_rl.checkpoints import last_checkpoint
 from cooper_rl.domains.nano.steps import STEP, Steps
 from cooper_rl.evaluation.process import scores_of
 from cooper_rl.jsonl import whole_records
-from cooper_rl.checkpoints import last_checkpoint
 from cooper_rl.method.loop import REWARD_MODEL
 from cooper_rl.records import THRESHOLD
 from cooper_rl.report.runs import Run
