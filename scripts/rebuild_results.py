@@ -68,13 +68,19 @@ def main() -> None:
     for word in sys.argv[1:]:
         name, _, folders = word.partition("=")
         entries: dict[tuple[str, int, str], Data] = {}
+        origins: dict[tuple[str, int, str], str] = {}
         for place in folders.split(","):
             label, _, folder = place.rpartition(":")
             found = entries_of(folder)
             if not found:
                 raise BadInputError(f"{folder}: no finished run; {name}.json stays as it is")
             for entry in (entry | ({"arm": label} if label else {}) for entry in found):
-                entries[entry["arm"], entry["seed"], entry["name"]] = entry
+                key = entry["arm"], entry["seed"], entry["name"]
+                if origins.setdefault(key, folder) != folder and Path(folder).is_dir() and Path(origins[key]).is_dir():
+                    raise BadInputError(
+                        f"{folder}: {entry['name']} is in {origins[key]} too; give it a label, as LABEL:FOLDER"
+                    )
+                entries[key], origins[key] = entry, folder
         kept = sorted(entries.values(), key=lambda entry: (entry["arm"], entry["seed"]))
         lines = ",\n".join(map(json.dumps, kept))
         write_atomically(DOCS / "data" / f"{name}.json", f"[\n{lines}\n]\n")

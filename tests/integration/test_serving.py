@@ -163,6 +163,12 @@ def test_who_may_ask(server):
     assert server.client.get("/score").status_code == 404 and "error" in server.client.get("/nothing").json()
 
 
+@pytest.mark.parametrize("header", [{"Origin": "https://elsewhere.example"}, {"Sec-Fetch-Site": "cross-site"}])
+def test_a_web_page_may_not_ask(server, header):
+    answer = server.client.post("/save", headers={**header, "Content-Type": "text/plain"}, content="x")
+    assert answer.status_code == 401 and "a web page may not ask" in answer.text
+
+
 def test_metrics_are_prometheus_text(server):
     page = server.client.get("/metrics")
     assert page.headers["Content-Type"].startswith("text/plain; version=0.0.4")

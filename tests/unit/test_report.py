@@ -105,10 +105,15 @@ def test_runs_of_one_arm_and_seed_stay_apart(run_folder, tmp_path):
     assert "static (again), seed 0" in page and "After 10 steps true accuracy is 0.30 (static" in page
     renamed = shutil.copytree(run_folder, tmp_path / "slow")
     assert [run.arm for run in told_apart([read_run(run_folder), read_run(renamed)])] == [
-        "static (static-seed0)",
+        "static",
         "static (slow)",
     ]
     assert told_apart([read_run(run_folder)])[0].arm == "static"
+    other_arm = shutil.copytree(run_folder, tmp_path / "rule-seed0")
+    (other_arm / "config.yaml").write_text(json.dumps({**config, "arm": "rule", "hub_token": "hf_secret"}))
+    three = told_apart([read_run(path) for path in (run_folder, renamed, other_arm)])
+    assert [run.arm for run in three] == ["static", "static (slow)", "rule"]
+    assert "hf_secret" not in write_report([other_arm], tmp_path / "report.html").read_text()
     assert find_runs([run_folder, tmp_path / "again" / ".." / "static-seed0"]) == [
         tmp_path / "again" / ".." / "static-seed0"
     ]

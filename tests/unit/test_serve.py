@@ -11,6 +11,7 @@ import pytest
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.method.reward import make_reward
 from cooper_rl.records import Batch, Reason, Rollout, Verdict, Verification
+from cooper_rl.serve import shapes
 from cooper_rl.serve.app import make_app
 from cooper_rl.serve.desk import Desk
 from cooper_rl.serve.errors import RefusedError
@@ -280,3 +281,28 @@ def test_every_error_is_an_object_with_one_line():
         assert found.status_code == 404 and list(json.loads(found.text)) == ["error"]
     desk.close()
     assert asked(app, "POST", "/save").status_code == 503
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("It is 4.<|im_end|>\n</s> <eos>", "It is 4."),
+        ("It is <|4|> now", "It is <|4|> now"),
+        (" " * 200_000 + "x<end_of_turn>", " " * 200_000 + "x"),  # in a moment, since it holds the whole server up
+    ],
+)
+def test_a_completion_loses_its_special_tokens_at_the_end(text, kept):
+    assert shapes.without_end(text) == kept
+
+
+@pytest.mark.parametrize(("label", "reference"), [(1234567.0, "1234567"), (0.3333333333, "0.3333333333"), (3, "3")])
+def test_a_number_as_a_label_keeps_its_digits(label, reference):
+    body = shapes.SlimeBody(prompt="q", response="r", label=label)
+    assert shapes.of_slime(body).samples[0].reference_answer == reference
+
+
+def test_an_empty_prompt_is_the_clients_mistake():
+    body = shapes.OpenRLHFBody(query=["a"], prompts=[""], labels=["1"])
+    with pytest.raises(RefusedError) as refused:
+        shapes.of_openrlhf(body)
+    assert refused.value.status == 400

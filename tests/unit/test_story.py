@@ -103,8 +103,7 @@ def test_several_arms_in_one_sentence():
     )
     variants = summary(**{f"noise-{i}": entry(0.5 + i / 100) for i in range(6)})
     assert (
-        told(variants)
-        == "After 120 steps true accuracy of 6 runs compared goes from 0.55 (noise-5) down to 0.50 (noise-0)."
+        told(variants) == "After 120 steps true accuracy of the 6 arms goes from 0.55 (noise-5) down to 0.50 (noise-0)."
     )
 
 

@@ -117,12 +117,22 @@ def data() -> Iterator[Finding]:
 
 def memory(settings: TrainSettings) -> Iterator[Finding]:
     """The memory that a run of this recipe needs on a device, and whether it fits."""
-    from cooper_rl.doctor.memory import KEPT_ON_CPU, MAIN_MEMORY, available, estimate, total
+    from cooper_rl.doctor.memory import (
+        IN_MAIN_MEMORY,
+        KEPT_ON_CPU,
+        LIBRARIES,
+        MAIN_MEMORY,
+        available,
+        estimate,
+        total,
+    )
 
     parts = estimate(settings)
     for name, size in parts.items():
         yield Finding("ok", name, f"{size:8.2f} GiB")
     device, there = available()
+    if device != MAIN_MEMORY:
+        parts = {name: size for name, size in parts.items() if IN_MAIN_MEMORY not in name and name != LIBRARIES}
     peak = total(parts, KEPT_ON_CPU if device == MAIN_MEMORY else 0.0)
     fits = peak < 0.95 * there
     smaller = "per_device_train_batch_size or reward_model_pairs_per_pass"

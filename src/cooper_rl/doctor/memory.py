@@ -21,6 +21,7 @@ PROMPT_TOKENS = 256  # tokens assumed for a prompt where the data cannot be read
 SAMPLE = 256  # problems whose prompts are counted
 GIB = 2**30
 MAIN_MEMORY = "main memory"
+LIBRARIES = "libraries"  # the part that is this process without models
 IN_MAIN_MEMORY = "(in main memory)"  # the end of the name of a part that is not on the device
 WARMED_UP = 0.2 * GIB  # thread pools, kernels and the C library's arenas after the first passes; fitted to those runs
 KEPT_ON_CPU = 0.5  # share of freed memory that the C library keeps; fitted to the runs in docs/speed.md
@@ -69,7 +70,7 @@ def estimate(settings: TrainSettings, *, runtime_bytes: int | None = None) -> di
     policy = shape_of(resolve_model(settings.model_name_or_path, "policy"))
     tokens = prompt_tokens(settings) + settings.max_completion_length
     parts = {
-        "libraries": float(runtime_bytes if runtime_bytes is not None else library_bytes()),
+        LIBRARIES: float(runtime_bytes if runtime_bytes is not None else library_bytes()),
         **policy_bytes(settings, policy, tokens),
     }
     known = settings.reward_model_type == "verifyrm"  # the sizes of any other type are not known

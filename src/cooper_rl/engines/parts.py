@@ -172,7 +172,8 @@ def resolve_triples(name: str, part: str) -> str:
 
 
 def resolved(recipe: Mapping[str, Any], config: TrainerSettings) -> dict[str, Any]:
-    """The content of config.yaml: the recipe, with the defaults filled in that decide about the run."""
+    """The content of config.yaml: the recipe without tokens, with the defaults filled in that decide about the run."""
+    recipe = {key: value for key, value in recipe.items() if not key.endswith("_token")}
     chosen = {name: getattr(config, name) for name in ("seed", "max_steps", "arm", "reward", "cotrain")}
     return {**recipe, **chosen}
 

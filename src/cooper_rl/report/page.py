@@ -130,7 +130,8 @@ def verification_of(record: Mapping[str, Any]) -> Verification:
 
 def steps_of(record: Mapping[str, Any]) -> list[tuple[int, float]]:
     """Where a rollout's steps end, and the value after each; empty where the run has no values of steps."""
-    return list(zip(record.get("step_ends", ()), record.get("step_values", ()), strict=False))
+    steps = zip(record.get("step_ends", ()), record.get("step_values", ()), strict=False)
+    return [(end, value) for end, value in steps if value is not None]
 
 
 def completion_of(record: Mapping[str, Any]) -> str:

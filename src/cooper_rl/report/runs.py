@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -91,22 +92,33 @@ def read_run(path: Path) -> Run:
     config = read_recipe(path / "config.yaml") if (path / "config.yaml").is_file() else {}
     environment_file = path / "environment.json"
     environment = json.loads(environment_file.read_text()) if environment_file.is_file() else {}
+    config = {key: value for key, value in config.items() if not key.endswith("_token")}  # in folders of older runs
     return Run(path, config, environment, whole_records(path / "metrics.jsonl"))
 
 
 def told_apart(runs: Sequence[Run]) -> list[Run]:
     """The runs with labels, so that runs of one arm with other settings stay apart.
 
-    Where arm and seed tell all runs apart, the labels stay empty. Otherwise the folders' names are added to the arms.
+    Where arm and seed tell all runs apart, the labels stay empty. Otherwise the names of the folders, without their
+    seeds, are added to the arms that are there twice.
     """
-    for names in (lambda p: "", lambda p: p.parent.name, lambda p: p.name, lambda p: f"{p.parent.name}/{p.name}", str):
+    count = Counter((run.arm, run.seed) for run in runs)
+    twice = {arm for (arm, _), runs_of_it in count.items() if runs_of_it > 1}
+    for names in (lambda p: "", lambda p: p.parent.name, _seedless, lambda p: f"{p.parent.name}/{_seedless(p)}", str):
         labelled = [
-            replace(run, label=f"{run.arm} ({folder})") if (folder := names(run.path.resolve())) else run
+            replace(run, label=f"{run.arm} ({folder})")
+            if run.arm in twice and (folder := names(run.path.resolve())) not in ("", run.arm)
+            else run
             for run in runs
         ]
         if len({(run.arm, run.seed) for run in labelled}) == len(runs):
             return labelled
     return labelled
+
+
+def _seedless(path: Path) -> str:
+    """A run folder's name without the seed at its end."""
+    return re.sub(r"-?seed\d+$", "", path.name)
 
 
 def find_runs(paths: Sequence[Path]) -> list[Path]:

@@ -83,7 +83,7 @@ def standing(arms: Mapping[str, Sequence[Entry]]) -> str:
     if len(order) > MOST_ARMS:
         best, last = order[0], order[-1]
         ends_said = f"from {ends[best]:.2f} ({best}) down to {ends[last]:.2f} ({last})"
-        return f"after {steps} {mean}{name} of {len(order)} runs compared goes {ends_said}"
+        return f"after {steps} {mean}{name} of the {len(order)} arms goes {ends_said}"
     parts = [f"{ends[arm]:.2f} ({arm}{exploited_in(arms[arm])})" for arm in order]
     return f"after {steps} {mean}{name} is {listed(parts)}"
 

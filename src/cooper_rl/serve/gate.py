@@ -55,8 +55,11 @@ class Gate:
     def _refusal(self, scope: Message, headers: dict[str, str]) -> tuple[int, str] | None:
         """Why a request is refused by its header alone."""
         host, path = headers.get("host", ""), scope["path"]
-        if not self.token and host not in LOCAL_NAMES and host.rpartition(":")[0] not in LOCAL_NAMES:
+        local = {*LOCAL_NAMES, self.settings.host}
+        if not self.token and host not in local and host.rpartition(":")[0] not in local:
             return 401, "this server is for its own machine: ask it as 127.0.0.1 or localhost"
+        if not self.token and ("origin" in headers or headers.get("sec-fetch-site", "none") != "none"):
+            return 401, "a web page may not ask this server: set a token in the variable that token_env names"
         given = headers.get("authorization", "")
         if (
             self.token

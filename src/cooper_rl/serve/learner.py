@@ -51,6 +51,8 @@ class Learner:
             if batch.step != self.step + 1:
                 raise CooperError(f"{self.ledger.path}: the batch of step {self.step + 1} is missing")
             self._learn(batch)
+        if 0 < self.settings.max_steps <= self.step:
+            self.cooper.journal.finish(self.step, time.monotonic() - self.started)
         self.scorer.completed = [batch.id for batch in self.ledger.waiting()]
 
     @property

@@ -11,7 +11,8 @@ from pydantic import BaseModel
 from cooper_rl.serve.errors import RefusedError
 from cooper_rl.serve.wire import SampleBody, ScoreAnswer, ScoreBody, Text
 
-END_TOKENS = re.compile(r"(?:<\|[^|<>\s]{1,40}\|>|</s>|<eos>|<end_of_turn>|\s)+\Z")  # how a decoded completion may end
+END_TOKEN = re.compile(r"(?:<\|[^|<>\s]{1,40}\|>|</s>|<eos>|<end_of_turn>)\Z")  # how a decoded completion may end
+LONGEST_END = 50  # characters
 
 
 class OpenRLHFBody(BaseModel):
@@ -52,20 +53,30 @@ def gathered(stream: str, question: str, reference: str, completion: str) -> Sam
     )
 
 
+def without_end(completion: str) -> str:
+    """A decoded completion without the special tokens and the blanks that it ends with, in linear time."""
+    text = completion.rstrip()
+    while found := END_TOKEN.search(text, max(0, len(text) - LONGEST_END)):
+        text = text[: found.start()].rstrip()
+    return text
+
+
 def of_openrlhf(body: OpenRLHFBody) -> ScoreBody:
     """A call from OpenRLHF.
 
     Raises:
-        RefusedError: the three lists differ in length, or a query does not hold its prompt.
+        RefusedError: the three lists differ in length, a prompt is empty, or a query does not hold its prompt.
     """
     if not len(body.query) == len(body.prompts) == len(body.labels):
         raise RefusedError(400, "query, prompts and labels must have the same length")
     samples = []
     for query, prompt, label in zip(body.query, body.prompts, body.labels, strict=True):
+        if not prompt:
+            raise RefusedError(400, "prompts: one is empty")
         _, found, completion = query.partition(prompt)
         if not found:
             raise RefusedError(400, "query does not hold its prompt; the completion is what follows the prompt in it")
-        samples.append(gathered("openrlhf", prompt, label, END_TOKENS.sub("", completion)))
+        samples.append(gathered("openrlhf", prompt, label, without_end(completion)))
     return ScoreBody(samples=samples, gather="openrlhf")
 
 
@@ -90,9 +101,9 @@ def of_slime(body: SlimeBody) -> ScoreBody:
     if not body.prompt:
         raise RefusedError(400, "prompt: empty")
     question = body.prompt if isinstance(body.prompt, str) else body.prompt[-1].content
-    sample = gathered("slime", question, _written(body.label), END_TOKENS.sub("", body.response))
+    sample = gathered("slime", question, _written(body.label), without_end(body.response))
     return ScoreBody(samples=[sample], gather="slime")
 
 
 def _written(label: Any) -> str:
-    return f"{label:g}" if isinstance(label, float) else str(label)
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
