@@ -47,6 +47,8 @@ def _damage(folder: Path) -> str:
         return "it was not written to its end"
     except (json.JSONDecodeError, KeyError, TypeError):
         return f"{COMPLETE} cannot be read"
+    if not files:
+        return "it has no files"
     for name, fingerprint in files.items():
         if not (folder / name).is_file():
             return f"{name} is missing"

@@ -43,9 +43,26 @@ def test_a_tasks_scorer_finds_its_own_answer_right_and_its_splits_are_apart(task
     assert not is_true(test[0], r"So the answer is \boxed{no answer at all}")
 
 
-def test_a_task_with_few_questions_has_few_problems():
-    problems = ReasoningGymTask("gcd").problems("test", 20, 0)
-    assert len(problems) == len({p.question for p in problems}) == 20
+@pytest.mark.parametrize("task", ["spiral_matrix", "countdown", "polynomial_multiplication", "prime_factorization"])
+def test_an_answer_is_never_run(task, tmp_path):
+    name, ran = f"reasoning_gym:{task}", tmp_path / "ran"
+    (problem,) = load_problems(name, split="test", size=1)
+    is_true = truth_of(name)
+    assert is_true(problem, f"\\boxed{{{problem.reference_answer}}}")
+    for hostile in (f"[open('{ran}','w').write('x')]", "9**9**9**9", "7 and 11", "().__class__.__base__"):
+        assert not is_true(problem, f"The answer is \\boxed{{{hostile}}}")
+    assert not ran.exists()
+
+
+def test_a_scorer_that_compares_tuples_finds_its_own_answer_right():
+    (problem,) = load_problems("reasoning_gym:rearc", split="test", size=1)
+    assert truth_of("reasoning_gym:rearc")(problem, f"\\boxed{{{problem.reference_answer}}}")
+
+
+def test_a_task_with_few_questions_has_few_problems(caplog):
+    problems = ReasoningGymTask("tower_of_hanoi").problems("test", 300, 0)
+    assert 0 < len(problems) == len({p.question for p in problems}) < 300
+    assert f"only {len(problems)} different problems were found, not 300" in caplog.text
     with pytest.raises(BadInputError, match="no such task"):
         ReasoningGymTask("no_such_task").problems("train", 2, 0)
     with pytest.raises(BadInputError, match="has no split 'dev'"):

@@ -8,7 +8,7 @@ import shutil
 import pytest
 from safetensors.torch import load_file, save_file
 
-from cooper_rl.checkpoints import last_checkpoint
+from cooper_rl.checkpoints import complete_checkpoint, last_checkpoint
 from cooper_rl.cli.options import opened
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.process import evaluate_process
@@ -20,7 +20,7 @@ from cooper_rl.synthesis.augment import augmented
 from cooper_rl.tables import read_table
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm import VerifyRM
-from cooper_rl.verifyrm.train import train_reward_model
+from cooper_rl.verifyrm.train import checkpoint_of, train_reward_model
 from cooper_rl.verifyrm.triples import labelled_of, score_stream
 
 NANO = EMBEDDED["nano"]["reward_model"]
@@ -168,3 +168,15 @@ def test_all_triples_held_out_leaves_nothing_to_train_on(tmp_path):
         train_reward_model(RewardModelTrainConfig(**own, output_dir=str(tmp_path / "rm")))
     with pytest.raises(BadInputError, match="early_stopping_patience needs eval_steps and a save_steps"):
         RewardModelTrainConfig(**own, output_dir="x", early_stopping_patience=1, eval_steps=1)
+
+
+def test_checkpoints_without_a_mark_are_not_trained_over(tmp_path):
+    (tmp_path / "checkpoint-2").mkdir()
+    (tmp_path / "checkpoint-2" / "optimizer.pt").write_text("")
+    with pytest.raises(BadInputError, match="none of its checkpoints is whole"):
+        checkpoint_of(tmp_path, resume=True)
+    complete_checkpoint(tmp_path / "checkpoint-2", 2)
+    (tmp_path / "checkpoint-4").mkdir()
+    complete_checkpoint(tmp_path / "checkpoint-4", 4)  # which has no files
+    assert checkpoint_of(tmp_path, resume=True).name == "checkpoint-2"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint-2", "damaged-checkpoint-4"]

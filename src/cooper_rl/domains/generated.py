@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import random
 from collections.abc import Iterator
-from itertools import islice
+from functools import cache
 from typing import Any
 
 from cooper_rl.domains.domain import Domain
 from cooper_rl.errors import BadInputError
 from cooper_rl.extras import optional
 from cooper_rl.records import Problem, Verdict
-from cooper_rl.verifiers.gym import entry_as_reference, explain
+from cooper_rl.verifiers import RuleVerifier
+from cooper_rl.verifiers.gym import entry_as_reference
+
+logger = logging.getLogger(__name__)
 
 PREFIX = "reasoning_gym:"
 EXTRA = "reasoning-gym"
@@ -20,20 +24,20 @@ GENERATED = 1000  # number of problems if no size is given
 BLOCK = 4096
 # The share of all questions, in percent of the hash space, that each split owns.
 SPLITS = {"heldout": range(0, 10), "reward_model_heldout": range(10, 20), "train": range(20, 100)}
-DRAWS = 50  # entries that are drawn at most for each problem: some tasks have few questions
+IN_VAIN = 500  # entries without a new question in a row after which a task has no more
 
 
 class ReasoningGymTask(Domain):
-    """One task of reasoning-gym, with the splits of `SPLITS`. Its scorer knows the truth."""
+    """One task of reasoning-gym, half of whose questions are for training. Its scorer knows the truth."""
 
-    splits = tuple(SPLITS)
+    splits = ("train", "test")
 
     def __init__(self, task: str) -> None:
         self.task = task
         self.name = self.verifier = f"{PREFIX}{task}"  # the verifier of that name is the task's own scorer
 
     def problems(self, split: str, size: int | None, seed: int) -> list[Problem]:
-        """Distinct generated problems of a split, fewer than `size` where the task has not so many.
+        """Distinct generated problems of a split, with a warning where the task has fewer than `size`.
 
         Entries without an answer are left out.
 
@@ -41,31 +45,46 @@ class ReasoningGymTask(Domain):
             BadInputError: reasoning-gym is not installed, or has no such task or split.
         """
         self.check(split)
-        split, wanted = own_split(split), size or GENERATED
-        start = random.Random(f"{self.task}-{split}-{seed}").randrange(2**31)
+        wanted, start = size or GENERATED, random.Random(f"{self.task}-{split}-{seed}").randrange(2**31)
         found: dict[str, Problem] = {}
-        try:
-            for dataset, index, problem_id in islice(endless(self.task, start), wanted * DRAWS):
-                entry = dataset[index]
-                question, answer = entry["question"], entry["answer"]
-                if answer and question not in found and split_of(question) == split:
-                    metadata = {"task": self.task, "entry": entry}
-                    metadata["worked_solution"] = entry["metadata"].get("answer_cot", "")
-                    found[question] = Problem(question, answer, self.name, problem_id, metadata)
-                if len(found) == wanted:
-                    break
-        except ValueError as error:
-            raise BadInputError(f"{self.name}: no such task ({error})") from error
+        drawn_in_vain = 0
+        for dataset, index, problem_id in self._entries(start):
+            entry = dataset[index]
+            question, answer = entry["question"], entry["answer"]
+            drawn_in_vain += 1
+            if answer and question not in found and _half_of(question) == split:
+                metadata = {"task": self.task, "entry": entry}
+                metadata["worked_solution"] = entry["metadata"].get("answer_cot", "")
+                found[question] = Problem(question, answer, self.name, problem_id, metadata)
+                drawn_in_vain = 0
+            if len(found) == wanted or drawn_in_vain == IN_VAIN:
+                break
+        if len(found) < wanted:
+            logger.warning("%s: only %d different problems were found, not %d", self.name, len(found), wanted)
         return list(found.values())
 
-    def is_true(self, problem: Problem, completion: str) -> bool | None:
-        """Whether the task's own scorer gives the stated answer the full mark."""
-        reference = entry_as_reference(problem.metadata["entry"])
-        return explain(reference, completion, task=self.task).verdict is Verdict.CORRECT
+    def _entries(self, start: int) -> Iterator[tuple[Any, int, str]]:
+        try:
+            yield from endless(self.task, start)
+        except BadInputError:
+            raise
+        except ValueError as error:
+            raise BadInputError(f"{self.name}: no such task ({error})") from error
 
-    def check(self, split: str) -> None:
-        """Checks the name of the split."""
-        self.check_split(own_split(split))
+    def is_true(self, problem: Problem, completion: str) -> bool | None:
+        """Whether the task's own scorer, in a process of its own, gives the stated answer the full mark."""
+        reference = entry_as_reference(problem.metadata["entry"])
+        return _scorer_of(self.verifier).verify(reference, completion) is Verdict.CORRECT
+
+
+@cache
+def _scorer_of(verifier: str) -> RuleVerifier:
+    """A verifier with one worker, which is killed where the scorer takes too long on a text."""
+    return RuleVerifier(verifier, workers=1)
+
+
+def _half_of(question: str) -> str:
+    return "train" if hashlib.sha256(question.encode()).digest()[0] % 2 else "test"
 
 
 def split_of(question: str) -> str:

@@ -15,6 +15,7 @@ from cooper_rl.evaluation.metrics import Bools, Floats, bootstrap, metrics_of
 from cooper_rl.evaluation.process import PROCESSBENCH, evaluate_process, load_process, process_lines
 from cooper_rl.evaluation.published import load_labelled
 from cooper_rl.generation import Sampling, load_generator
+from cooper_rl.generation.generator import REFUSED
 from cooper_rl.labelling.judge import judge_prompt, read_vote
 from cooper_rl.records import THRESHOLD, LabelledCompletion, Problem, Verdict
 from cooper_rl.settings.files import resolve_model
@@ -137,16 +138,16 @@ def rule_scores(kind: str, triples: Sequence[LabelledCompletion]) -> Floats:
 
 
 def judge_scores(name: str, triples: Sequence[LabelledCompletion]) -> Floats:
-    """A language model's votes: 1 for correct, 0 for incorrect, 0.5 for an abstention.
+    """A language model's votes: 1 for correct, 0 for incorrect, 0.5 for an abstention or a prompt that it refuses.
 
     Raises:
-        BackendError: the judge gave no answer to a prompt.
+        BackendError: the judge did not answer.
     """
     prompts = [judge_prompt(t.question, t.reference_answer, t.completion) for t in triples]
     value, scores = {True: 1.0, False: 0.0, None: 0.5}, np.zeros(len(prompts))
     generator = load_generator(resolve_model(name, "policy"))
     for index, generation in generator.stream(prompts, Sampling(256), [0] * len(prompts)):
-        if generation.text is None:
+        if generation.text is None and not generation.finish_reason.startswith(REFUSED):
             raise BackendError(f"{name}: the judge gave no answer ({generation.finish_reason})")
         scores[index] = value[read_vote(generation.text, cut_off=generation.finish_reason == "length")]
     return scores

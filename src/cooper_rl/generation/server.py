@@ -19,10 +19,11 @@ from cooper_rl.generation.generator import REFUSED, Generation, Generator, Messa
 MAX_ANSWER_BYTES = 4_000_000
 MAX_WAIT_SECONDS = 60.0  # the longest wait before a retry, even if the server's retry-after asks for more
 RETRIED = {408, 409, 425, 429, 500, 502, 503, 504}
+OF_THE_PROMPT = {400, 413, 422}  # too long, or otherwise refused; another prompt may pass
 
 
 class RefusedError(BackendError):
-    """The server refused a request, and would do so again: a status 4xx."""
+    """The server refused this prompt, and would do so again: a status in `OF_THE_PROMPT`."""
 
 
 class OpenAIServer(Generator):
@@ -149,7 +150,8 @@ class OpenAIServer(Generator):
                 problem = "an answer without text"
             except httpx.HTTPStatusError as error:
                 said = " ".join(error.response.text.split())[:200]
-                raise RefusedError(f"{self.base_url}: status {error.response.status_code}: {said}") from error
+                kind = RefusedError if error.response.status_code in OF_THE_PROMPT else BackendError
+                raise kind(f"{self.base_url}: status {error.response.status_code}: {said}") from error
             except (httpx.HTTPError, TimeoutError, ValueError, KeyError, IndexError, TypeError) as error:
                 problem = f"{type(error).__name__}"
         raise BackendError(f"{self.base_url}: {problem} after {self.retries + 1} tries")

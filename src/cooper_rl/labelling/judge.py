@@ -18,7 +18,7 @@ Answer in three lines and nothing else:
 Reference answer: <the reference answer>
 Final answer of the response: <the final answer that the response gives, or none>
 Grade: <correct if the two are the same answer, else incorrect>"""
-_GRADE = re.compile(r"^\W*grade\W*(not\s+)?(in)?correct\b", re.IGNORECASE | re.MULTILINE)
+_GRADE = re.compile(r"^\W*grade[\s*_:=`<-]*(not\s+)?(in)?correct\b(?!\s*(?:/|or\b))", re.IGNORECASE | re.MULTILINE)
 _WORD = re.compile(r"\b(not\s+)?\b(in)?correct\b", re.IGNORECASE)
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 MAX_COMPLETION = 6000  # characters; the judge sees only the end of a longer completion

@@ -39,7 +39,7 @@ def run_server(
     """
     settings = ServeSettings.from_recipe(recipe)
     token = check_server_settings(settings)
-    listening = bound(settings.host, settings.port)  # first, so that a port in use leaves no half-begun run
+    check_port(settings.host, settings.port)
     verifier = RuleVerifier(
         settings.verifier, workers=settings.verifier_workers, deadline_seconds=settings.verifier_deadline_seconds
     )
@@ -47,21 +47,18 @@ def run_server(
         learner = Learner(make_core(settings, verifier), settings, load_triples(settings))
         learner.start(recipe, resume=resume)
         desk = Desk(learner, settings.max_waiting)
-        serve(desk, settings, token, ready, listening)
+        serve(desk, settings, token, ready)
 
 
-def bound(host: str, port: int) -> socket.socket:
-    """A socket of this address, which does not listen yet.
+def check_port(host: str, port: int) -> None:
+    """Refuses an address that is in use or not this machine's, before a run is begun.
 
     Raises:
-        BadInputError: the address is in use or not this machine's.
+        BadInputError: with the reason.
     """
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        found = socket.socket(family, kind, protocol)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(address)
-        return found
+        for family, *_, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            socket.create_server(address[:2], family=family).close()
     except OSError as error:
         raise BadInputError(f"port = {port} of host {host}: {error.strerror or error}; choose another port") from error
 
@@ -87,9 +84,7 @@ def load_triples(settings: ServeSettings) -> HeldOut | None:
     return HeldOut(settings, (), None, triples) if triples else None
 
 
-def serve(
-    desk: Desk, settings: ServeSettings, token: str, ready: Callable[[str], None], listening: socket.socket
-) -> None:
+def serve(desk: Desk, settings: ServeSettings, token: str, ready: Callable[[str], None]) -> None:
     """Answers requests until a signal comes; then does what waits and writes a checkpoint."""
     gate = Gate(None, settings, token)
     app = make_app(desk, settings, gate.answers)
@@ -105,6 +100,8 @@ def serve(
     app.router.lifespan_context = lifespan
     config = uvicorn.Config(
         gate,
+        host=settings.host,
+        port=settings.port,
         http=impatient(settings.body_seconds or 3600.0),
         ws="none",
         lifespan="on",
@@ -115,7 +112,7 @@ def serve(
         timeout_graceful_shutdown=None,
     )
     server = Announced(config, ready)
-    server.run(sockets=[listening])
+    server.run()
 
 
 class Announced(uvicorn.Server):
@@ -129,5 +126,5 @@ class Announced(uvicorn.Server):
         """Listens, then tells `ready` the address."""
         await super().startup(sockets)
         if self.started:
-            host, port = sockets[0].getsockname()[:2]
+            host, port = self.servers[0].sockets[0].getsockname()[:2]
             self.ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")

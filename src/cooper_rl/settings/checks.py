@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from cooper_rl.errors import BadInputError
@@ -32,8 +33,11 @@ OF_A_CHECKPOINT = (
 )
 MAY_DIFFER = {  # between a recipe and a run of it
     *("output_dir", "variant", "max_steps", "save_steps", "save_total_limit", "logging_steps", "heldout_steps"),
-    *("verifier_workers", "alarm_action", "report_to"),
+    *("verifier_workers", "verifier_deadline_seconds", "alarm_action", "report_to", "disable_tqdm"),
+    *("assistant_base_url", "assistant_concurrency", "assistant_timeout_seconds", "assistant_batch_seconds"),
+    "trainer_kwargs",  # fields of TRL's: those that both name are compared
 }
+FREE_OF_TRL = ("num_train_epochs", "run_name", "tf32", "save_strategy")
 
 
 def check_train_settings(settings: TrainSettings, *, resume: bool = False) -> None:
@@ -87,10 +91,15 @@ def check_same_recipe(recipe: Mapping[str, Any]) -> None:
         BadInputError: a setting differs that is not in `MAY_DIFFER`.
     """
     settings = TrainSettings.from_recipe(recipe)
-    old = settings_of_run(Path(settings.output_dir), TrainSettings)
+    folder = Path(settings.output_dir)
+    begun = (folder / "finished.json").is_file() or any(folder.glob("checkpoint-*"))
+    old = settings_of_run(folder, TrainSettings) if begun else None
     if old is not None:
         keys = [item.name for item in fields(TrainSettings) if item.name not in MAY_DIFFER]
-        check_same(Path(settings.output_dir), old, settings, keys)
+        unused = () if settings.needs_reward_model else ("reward_model_",)
+        check_same(folder, old, settings, [key for key in keys if not key.startswith(unused)])
+        both = [key for key in settings.trainer_kwargs if key in old.trainer_kwargs and key not in FREE_OF_TRL]
+        check_same(folder, SimpleNamespace(**old.trainer_kwargs), SimpleNamespace(**settings.trainer_kwargs), both)
 
 
 def settings_of_run(folder: Path, kind: type[TrainSettings]) -> TrainSettings | None:
@@ -105,7 +114,7 @@ def settings_of_run(folder: Path, kind: type[TrainSettings]) -> TrainSettings | 
     return kind.from_recipe(dict(read_recipe(path)))
 
 
-def check_same(folder: Path, old: TrainSettings, new: TrainSettings, keys: Iterable[str]) -> None:
+def check_same(folder: Path, old: Any, new: Any, keys: Iterable[str]) -> None:
     """Refuses settings that differ from those of the run in a folder.
 
     Raises:
@@ -113,9 +122,6 @@ def check_same(folder: Path, old: TrainSettings, new: TrainSettings, keys: Itera
     """
     for key in keys:
         before, now = getattr(old, key), getattr(new, key)
-        if before != now:
-            if isinstance(now, dict):
-                key, before, now = next(
-                    (k, before.get(k), now.get(k)) for k in {**before, **now} if before.get(k) != now.get(k)
-                )
+        paths = isinstance(before, str) and isinstance(now, str) and os.path.abspath(before) == os.path.abspath(now)
+        if before != now and not paths:
             raise BadInputError(f"{folder}: was made with {key} = {before!r}, not {now!r}; choose another --output_dir")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -10,6 +13,11 @@ from typing import Any
 from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers.math.stated import read
 from cooper_rl.verifiers.text import unread
+
+_EVALUATES = re.compile(r"(?<![\w.])eval\(|parse_expr|sympify")
+_ARITHMETIC = re.compile(r"(?:\d+(?:\.\d+)?|(?<![A-Za-z])[A-Za-z](?![A-Za-z])|[-+*/()=,^\s])*")
+_TOWER = re.compile(r"(?:\*\*|\^)\s*(?:\(|\d{3}|\w+\s*(?:\*\*|\^))")  # a power of a power, or of a large number
+LONGEST = 2000  # characters of an answer that a scorer may evaluate
 
 
 def explain(reference: str, completion: str, *, task: str) -> Verification:
@@ -20,12 +28,42 @@ def explain(reference: str, completion: str, *, task: str) -> Verification:
     """
     if not reference.strip():
         return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
-    entry = _entry(reference)
-    text = read(completion).stated
+    entry, text = _entry(reference), read(completion).stated
     if text is None:
         return unread(str(entry["answer"]), completion)
+    if evaluates(task) and not is_harmless(text):
+        return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, str(entry["answer"]), text)
     mark = scorer(task).score_answer(text, entry=entry)
+    if mark != 1.0 and scorer(task).score_answer(str(entry["answer"]), entry=entry) != 1.0:
+        mark = scorer(task).score_answer(text, entry=_with_tuples(entry))  # some scorers compare tuples
     return Verification.compared(mark == 1.0, str(entry["answer"]), text)
+
+
+def _with_tuples(value: Any) -> Any:
+    """A value with a tuple in the place of each list: JSON has no tuples."""
+    if isinstance(value, dict):
+        return {key: _with_tuples(own) for key, own in value.items()}
+    return tuple(map(_with_tuples, value)) if isinstance(value, list) else value
+
+
+@cache
+def evaluates(task: str) -> bool:
+    """Whether a task's scorer may run the answer as Python, by `eval` or by sympy's parser, as its source shows."""
+    module = inspect.getmodule(type(scorer(task)))
+    return bool(module and _EVALUATES.search(inspect.getsource(module)))
+
+
+def is_harmless(text: str) -> bool:
+    """Whether a text, run as Python, calls and names nothing: a literal, or arithmetic in letters and numbers."""
+    if len(text) > LONGEST:
+        return False
+    if _ARITHMETIC.fullmatch(text) and not _TOWER.search(text):
+        return True
+    try:
+        ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return False
+    return True
 
 
 def entry_as_reference(entry: Mapping[str, Any]) -> str:

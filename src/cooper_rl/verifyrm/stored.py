@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 from transformers import AutoTokenizer
 from transformers.utils import cached_file
 
-from cooper_rl.errors import BadInputError
+from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.verifyrm.template import TEMPLATE_VERSION
 
 logger = logging.getLogger(__name__)
@@ -72,6 +72,8 @@ def loading(path: str | Path) -> Iterator[None]:
     """
     try:
         yield
+    except CooperError:
+        raise
     except (OSError, ValueError, SafetensorError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise BadInputError(f"{path}: cannot be loaded ({reason})") from error

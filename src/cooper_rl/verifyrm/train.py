@@ -47,11 +47,7 @@ def train_reward_model(
         BadInputError: a file or model cannot be used, or the folder holds checkpoints and `resume` is false.
     """
     folder = Path(config.output_dir)
-    if any(checkpoints(folder)) and not resume:
-        raise BadInputError(
-            f"{folder}: already holds checkpoints of a run; continue it with --resume, or set another output_dir"
-        )
-    checkpoint = last_checkpoint(folder)
+    checkpoint = checkpoint_of(folder, resume=resume)
     train, heldout = training_data(config)
     torch.manual_seed(config.seed)
     reward_model = load(config)
@@ -78,6 +74,29 @@ def train_reward_model(
         config = replace(config, with_reference=own.with_reference, max_tokens=own.max_tokens)
         save(reward_model, folder, config, metrics, model_card(config, train, heldout, metrics))
     return metrics
+
+
+def checkpoint_of(folder: Path, *, resume: bool) -> Path | None:
+    """The checkpoint that training goes on from; None where there is none.
+
+    Damaged ones after it are renamed, since transformers keeps those with the highest numbers.
+
+    Raises:
+        BadInputError: the folder holds checkpoints and `resume` is false, or none of them is whole.
+    """
+    there = checkpoints(folder)
+    if there and not resume:
+        raise BadInputError(
+            f"{folder}: already holds checkpoints of a run; continue it with --resume, or set another output_dir"
+        )
+    last = last_checkpoint(folder)
+    if there and not last:
+        raise BadInputError(
+            f"{folder}: none of its checkpoints is whole, or an older version wrote them; move them away to start again"
+        )
+    for newer in there[there.index(last) + 1 :] if last else []:
+        newer.rename(folder / f"damaged-{newer.name}")
+    return last
 
 
 def training_data(config: RewardModelTrainConfig) -> tuple[list[LabelledCompletion], list[LabelledCompletion]]:

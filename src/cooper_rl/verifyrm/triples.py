@@ -42,14 +42,14 @@ def labelled_of(record: dict[str, Any], place: str) -> LabelledCompletion:
         BadInputError: a field is missing or bad.
     """
     ends: tuple[int, ...] = ()
-    if "steps" in record:
+    first_error = record.get("first_error")
+    if record.get("steps") is not None and (first_error is not None or "completion" not in record):
         completion, ends = joined_steps(record["steps"], place)
         if record.get("completion", completion) != completion:
             raise BadInputError(f"{place}: completion and steps differ; give one of them, or step_ends for the steps")
         record = {**record, "completion": completion}
-    elif "step_ends" in record:
+    elif record.get("step_ends") is not None:
         ends = checked_ends(record["step_ends"], text_field(record, ("completion",), place), place)
-    first_error = record.get("first_error")
     if first_error is not None and not ends:
         raise BadInputError(f"{place}: first_error needs steps, or a completion with step_ends")
     if first_error is not None and (type(first_error) is not int or not -1 <= first_error < len(ends)):
@@ -112,23 +112,25 @@ def score_stream(
         spans: `line` or `sentence` also adds `step_ends` and `step_values`, the values of the prefixes that end there.
     """
     count = 0
-    batch: list[tuple[str, dict[str, Any]]] = []
+    batch: list[tuple[dict[str, Any], Triple]] = []
 
     def flush() -> None:
-        triples = [triple_of(record, place) for place, record in batch]
-        if triples:
-            for (_, record), fields in zip(batch, scored(reward_model, triples, spans), strict=True):
-                write(line_of({**record, **fields}))
+        rows = batch.copy()
         batch.clear()
+        if rows:
+            for (record, _), fields in zip(rows, scored(reward_model, [t for _, t in rows], spans), strict=True):
+                write(line_of({**record, **fields}))
 
     try:
-        for item in records(lines, source):
-            batch.append(item)
+        for place, record in records(lines, source):
+            batch.append((record, triple_of(record, place)))
             count += 1
             if len(batch) == 512:
                 flush()
-    finally:  # a bad record loses none of those before it
+    except BadInputError:  # a bad record loses none of those before it
         flush()
+        raise
+    flush()
     return count
 
 

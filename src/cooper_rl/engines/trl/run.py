@@ -29,6 +29,8 @@ def run_training(recipe: Mapping[str, Any], *, resume: bool = False) -> None:
     named, config = settings_of(recipe)
     try:
         trainer = build_trainer(named, config)
+    except CooperError:
+        raise
     except (ImportError, ValueError) as error:  # a library that a setting needs, or two settings that contradict
         raise BadInputError(f"settings: {' '.join(str(error).split())}") from error
     checkpoint = last_checkpoint(config.output_dir) if resume else None

@@ -86,16 +86,7 @@ def equal_values(a: Any, b: Any) -> bool | None:
         if not symbols and a.is_rational and b.is_rational and abs(left) > 10**25:  # 2^200 - 2 and 2^200 - 3 are close
             return bool(a.doit() == b.doit()) if sympy.log(abs(left), 10) < MAX_EXACT_DIGITS else None
         agreed += 1
-    return True if not differed and agreed >= (3 if symbols else 1) and not _differ_by_sign(a, b) else None
-
-
-def _differ_by_sign(a: Any, b: Any) -> bool:
-    """Whether expressions of which one has |x|, max or min differ where all symbols are negative."""
-    if not any(each.has(sympy.Abs, sympy.Max, sympy.Min) for each in (a, b)):
-        return False
-    point = {symbol: -POINTS[i % len(POINTS)] - i for i, symbol in enumerate(a.free_symbols | b.free_symbols)}
-    left, right = value_at(a, point), value_at(b, point)
-    return left is not None and right is not None and not close(left, right)
+    return True if not differed and agreed >= (3 if symbols else 1) else None
 
 
 def same_solutions(a: Any, b: Any) -> bool | None:

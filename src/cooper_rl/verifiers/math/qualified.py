@@ -4,22 +4,37 @@ from __future__ import annotations
 
 import re
 
+from cooper_rl.verifiers.math.number import Number, number
+
 _BEFORE = re.compile(
-    r"(?:(?:^|[\s$(]|(?<!_)\{)(?:<|>|<=|>=|≤|≥|≠|!=)"
+    r"(?:(?:^|[\s$(]|(?<!_)\{)(?P<sign><=|>=|<|>|≤|≥|≠|!=)"
     r"|\\(?:neq?|not\s*=|geq?|leq?|gt|lt|geqslant|leqslant)(?![a-z])"
     r"|\b(?:not|except|twice|double|triple|half of|root of|at least|at most"
     r"|(?:less|greater|more|fewer|larger|smaller|higher|lower) than)\b)"
-    r"[\s{}$(\\]*(?:d?frac\{)?[-+]?\d[\d.,/]*(?!.*\d)",
+    r"[\s{}$(\\]*(?:text\{\s*)?(?P<number>(?:d?frac\{)?[-+]?\d[\d.,/]*)(?!.*\d)",
     re.DOTALL | re.IGNORECASE,
 )
 _AFTER = re.compile(
-    r"\d[\s{}$)\\]*(?:text\{\s*)?(?:squared|cubed|factorial|is (?:wrong|incorrect|false|not (?:right|correct)))\b",
-    re.IGNORECASE,
+    r"(?P<number>\d[\d.,/]*)[\s{}$)\\]*(?:text\{\s*)?"
+    r"(?:(?:squared|cubed|factorial)(?!\s+[A-Za-z])|is (?:wrong|incorrect|false|not (?:right|correct)))\b(?!.*\d)",
+    re.DOTALL | re.IGNORECASE,
 )
 NEAR_THE_END = 80  # characters of a running text that are looked at
 
 
-def is_qualified(text: str) -> bool:
-    """Whether the last number of a text is not what the text says, because of the words or signs beside it."""
+def is_qualified(text: str, value: Number | None = None, completion: str = "") -> bool:
+    """Whether the last number of a text is not what the text says, because of the words or signs beside it.
+
+    Args:
+        value: only a number that equals this one counts; None takes any.
+        completion: where the text is from. There `>` may be the mark of a quotation, or the end of an arrow.
+    """
     end = text[-NEAR_THE_END:]
-    return bool(_BEFORE.search(end) or _AFTER.search(end))
+    found = _BEFORE.search(end) or _AFTER.search(end)
+    if not found:
+        return False
+    sign = found.groupdict().get("sign")
+    if sign in ("<", ">") and re.search(rf"(?:^|\n|[=-])\s*{sign}\s*{re.escape(found['number'])}", completion):
+        return False
+    own = number(found["number"].rstrip(".,/"))
+    return value is None or own is None or own.value == value.value

@@ -50,9 +50,10 @@ class MathVerifier:
         A number that equals the reference's is left open where the text says more than it: `at least 5`, `not 5`.
         """
         found = self._explain(reference, completion)
-        if found.verdict is Verdict.CORRECT and isinstance(self._form_of(_reference_answer(reference)), Number):
+        gold = self._form_of(_reference_answer(reference)) if found.verdict is Verdict.CORRECT else None
+        if isinstance(gold, Number):
             text = read(completion).stated or completion
-            if is_qualified(text) and not is_qualified(reference):
+            if is_qualified(text, gold, completion) and not is_qualified(reference):
                 return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, found.parsed_reference, shown(text))
         return found
 
