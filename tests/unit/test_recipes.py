@@ -166,7 +166,7 @@ def test_overrides():
         ({"negative_fallback": "suffle"}, "no negative source 'suffle': did you mean shuffle"),
         ({"reward_model_type": "verifirm"}, "no reward model 'verifirm': did you mean verifyrm"),
         ({"reward": "scores"}, "no reward 'scores': did you mean score"),
-        ({"monitors": ["gard"]}, "no monitor 'gard': did you mean guard"),
+        ({"monitors": ["gard"]}, "no monitor 'gard': none is known by name; give your own as module:Name"),
         ({"reward_model_name_or_path": None}, "reward model"),
         ({"model_name_or_path": "/no/such/model"}, "no such model folder"),
         ({"assistant_model": "/no/such/model"}, "assistant_model: /no/such/model: no such model folder"),

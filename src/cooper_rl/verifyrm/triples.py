@@ -50,9 +50,9 @@ def labelled_of(record: dict[str, Any], place: str) -> LabelledCompletion:
         record = {**record, "completion": completion}
     elif record.get("step_ends") is not None:
         ends = checked_ends(record["step_ends"], text_field(record, ("completion",), place), place)
-    if first_error is not None and not ends:
+    if first_error is not None and record.get("steps") is None and record.get("step_ends") is None:
         raise BadInputError(f"{place}: first_error needs steps, or a completion with step_ends")
-    if first_error is not None and (type(first_error) is not int or not -1 <= first_error < len(ends)):
+    if first_error is not None and (type(first_error) is not int or not -1 <= first_error < max(1, len(ends))):
         raise BadInputError(f"{place}: first_error is {first_error!r}, where there are {len(ends)} steps; -1: none")
     right = label_of(record, place) if has_label(record) or first_error is None else first_error == -1
     source, problem_id = str(record.get("source", "")), str(record.get("problem_id", ""))
