@@ -94,7 +94,7 @@ def test_doctor_says_whether_it_fits(monkeypatch, capsys):
     monkeypatch.setattr(memory, "library_bytes", lambda: GIB)
     assert findings.print_findings(TrainSettings.from_recipe(QUICKSTART), as_json=False) == 0
     assert "fits into" in capsys.readouterr().out
-    monkeypatch.setattr(memory, "available", lambda: ("a small device", 0.4))
+    monkeypatch.setattr(memory, "available", lambda: ("a small device", 0.05))
     assert findings.print_findings(TrainSettings.from_recipe(QUICKSTART), as_json=False) == 1
     said = capsys.readouterr().out
     assert "does not fit into 0 GiB of a small device; try a smaller per_device_train_batch_size or" in said
