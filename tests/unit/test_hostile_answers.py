@@ -167,4 +167,4 @@ def test_nothing_in_the_package_evaluates_text():
     folder = Path(__file__).parents[2] / "src" / "cooper_rl" / "verifiers"
     for path in folder.rglob("*.py"):
         for call in ("eval(", "exec(", "sympify(", "parse_expr(", "__import__("):
-            assert call not in path.read_text(), f"{path.name}: {call}"
+            assert call not in path.read_text().replace("ast.literal_eval(", ""), f"{path.name}: {call}"
