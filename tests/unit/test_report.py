@@ -12,6 +12,7 @@ import pytest
 
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.report.blocks import kept_files
+from cooper_rl.report.curves import figure
 from cooper_rl.report.runs import find_runs, read_run, told_apart
 from cooper_rl.report.write import write_report
 
@@ -138,3 +139,13 @@ def test_folders_that_are_no_runs(tmp_path):
         find_runs([tmp_path / "none"])
     with pytest.raises(BadInputError, match=r"metrics\.jsonl is missing"):
         find_runs([tmp_path])
+
+
+def test_lines_of_other_lengths_are_means_over_the_same_steps():
+    def line(steps):
+        return [(step, step / 1000, step / 1000, step / 1000) for step in range(1, steps + 1)]
+
+    drawn = figure({"cooper": line(120), "rule": line(40)}, share=True, unit="u")
+    assert figure({"rule": line(40), "cooper": line(120)}, share=True, unit="u").count("mean of steps 1 to 3, u") == 1
+    assert drawn.count("mean of steps 1 to 3, u") == 1 and "step 3, u" not in drawn.replace("to 3, u", "")
+    assert "mean of steps 37 to 39, u" in drawn and "step 40, u" in drawn  # where the shorter line ends

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from statistics import fmean
 from typing import NamedTuple
 
@@ -28,19 +29,22 @@ def colours_of(names: Sequence[str]) -> dict[str, str]:
     return {name: COLOURS.get(name, PALETTE[i % len(PALETTE)]) for i, name in enumerate(names)}
 
 
-def smooth(line: Line, most: int = 40) -> Line:
-    """The line itself; if it has more than `most` points, means over blocks of neighbouring steps."""
+def blocks_of(lines: Iterable[Line], most: int = 40) -> list[list[Line]]:
+    """Each line in blocks of neighbouring steps, at most `most`, which are the same steps for all lines."""
+    lines = list(lines)
+    steps = sorted({step for line in lines for step, *_ in line})
+    size = -(-len(steps) // most)
+    block = {step: place // size for place, step in enumerate(steps)}
+    return [[list(points) for _, points in groupby(line, key=lambda point: block[point[0]])] for line in lines]
+
+
+def smooth(blocks: Sequence[Line]) -> Line:
+    """The means over a line's blocks, each at the block's last step."""
 
     def mean(block: Line, i: int) -> float:
         return fmean(point[i] for point in block)
 
-    return [(block[-1][0], mean(block, 1), mean(block, 2), mean(block, 3)) for block in blocks_of(line, most)]
-
-
-def blocks_of(line: Line, most: int = 40) -> list[Line]:
-    """The line in at most `most` blocks of neighbouring steps, all of one size but the last."""
-    size = -(-len(line) // most)
-    return [line[start : start + size] for start in range(0, len(line), size or 1)]
+    return [(block[-1][0], mean(block, 1), mean(block, 2), mean(block, 3)) for block in blocks]
 
 
 def figure(
@@ -61,9 +65,11 @@ def figure(
         unit: the values' unit. Where it is given, the values under the pointer are shown.
     """
     colours = colours or colours_of(list(lines))
-    drawn = {name: smooth(line) for name, line in lines.items() if line}
-    if not drawn:
+    measured = {name: line for name, line in lines.items() if line}
+    if not measured:
         return NOT_MEASURED
+    blocks = blocks_of(measured.values())
+    drawn = {name: smooth(own) for name, own in zip(measured, blocks, strict=True)}
     points = [point for line in drawn.values() for point in line]
     ys = ticks(0.0, 1.0) if share else ticks(min(low for _, _, low, _ in points), max(high for *_, high in points))
     last = max(step for step, *_ in points)
@@ -83,7 +89,10 @@ def figure(
             at = f'x1="{axes.x(step):.1f}" x2="{axes.x(step):.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"'
             parts.append(f'<line {at} stroke="{colours.get(name, OTHER_COLOUR)}" stroke-dasharray="4 3"/>')
     if unit:
-        spans = {block[-1][0]: block[0][0] for line in lines.values() for block in blocks_of(line)}
+        spans: dict[int, int] = {}
+        for block in (block for own in blocks for block in own):
+            first, final = block[0][0], block[-1][0]
+            spans[final] = min(first, spans.get(final, first))
         parts += readings(axes, columns_of(drawn, colours), unit, spans)
     return svg(parts)
 
