@@ -71,6 +71,10 @@ def test_the_estimate_follows_the_resolved_settings(monkeypatch):
     )
 
 
+def test_a_generation_batch_is_as_large_however_it_is_given():
+    assert parts_of(steps_per_generation=16) == parts_of(generation_batch_size=1024) != parts_of()
+
+
 def test_what_passes_is_not_added_up():
     parts = {"policy weights": 4.0, "policy activations": 2.0, "key-value cache": 1.0, "reward model activations": 3.0}
     assert total(parts) == 7.0 and total(parts, kept=0.5) == 8.5 and total(parts, kept=1.0) == 10.0

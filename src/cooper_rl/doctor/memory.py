@@ -101,21 +101,21 @@ def policy_bytes(settings: TrainSettings, policy: Shape, tokens: int) -> dict[st
             tokens * policy.layers * policy.hidden * kept * activation
             + LOGITS_COPIES * settings.max_completion_length * policy.vocabulary * FLOAT
         ),
-        "key-value cache": batch
-        * settings.generation_batches
-        * tokens
-        * policy.layers
-        * 2
-        * policy.kv_width
-        * activation,
+        "key-value cache": generated_at_once(settings) * tokens * policy.layers * 2 * policy.kv_width * activation,
     }
+
+
+def generated_at_once(settings: TrainSettings) -> int:
+    """How many completions a device generates at once; `generation_batch_size` is that of all devices."""
+    if settings.generation_batch_size:
+        return -(-settings.generation_batch_size // int(os.environ.get("WORLD_SIZE", "1")))
+    return settings.per_device_train_batch_size * settings.generation_batches
 
 
 def cotraining_bytes(settings: TrainSettings, reward: Shape, tokens: int) -> dict[str, float]:
     """Bytes that training the reward model needs besides its weights. `tokens`: length of a prompt and completion."""
     own = _trained(reward, settings.reward_model_lora_rank)
-    batch = settings.per_device_train_batch_size * settings.generation_batches
-    pairs = max(1, batch // settings.num_generations) * settings.pairs_per_prompt
+    pairs = max(1, generated_at_once(settings) // settings.num_generations) * settings.pairs_per_prompt
     at_once = min(pairs, settings.reward_model_pairs_per_pass or pairs)
     labelled = settings.rehearsal_per_step + settings.replay_per_step
     sequences = 2 * at_once + labelled * at_once // pairs
