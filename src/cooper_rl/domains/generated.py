@@ -84,13 +84,17 @@ def _scorer_of(verifier: str) -> RuleVerifier:
 
 
 def _half_of(question: str) -> str:
-    return "train" if hashlib.sha256(question.encode()).digest()[0] % 2 else "test"
+    return "train" if bucket_of(question) < 50 else "test"
+
+
+def bucket_of(question: str) -> int:
+    """A number from 0 to 99 by a hash of the question, which decides about its split."""
+    return int.from_bytes(hashlib.sha256(question.encode()).digest()[:4], "big") % 100
 
 
 def split_of(question: str) -> str:
     """The split of a question, by a hash of its text, so that no question is ever in two splits."""
-    bucket = int.from_bytes(hashlib.sha256(question.encode()).digest()[:4], "big") % 100
-    return next(name for name, buckets in SPLITS.items() if bucket in buckets)
+    return next(name for name, buckets in SPLITS.items() if bucket_of(question) in buckets)
 
 
 def own_split(split: str) -> str:

@@ -22,6 +22,7 @@ from cooper_rl.method.reward_model import GROUP, KNOWN, RewardModel
 from cooper_rl.parts import find
 from cooper_rl.records import LabelledCompletion, Problem
 from cooper_rl.settings.files import EMBEDDED, resolve_model
+from cooper_rl.settings.recipe import without_tokens
 from cooper_rl.settings.train import TrainerSettings, TrainRecipe, TrainSettings
 from cooper_rl.verifyrm import VerifyRM, ranks, sharding
 from cooper_rl.verifyrm.triples import read_triples
@@ -173,9 +174,8 @@ def resolve_triples(name: str, part: str) -> str:
 
 def resolved(recipe: Mapping[str, Any], config: TrainerSettings) -> dict[str, Any]:
     """The content of config.yaml: the recipe without tokens, with the defaults filled in that decide about the run."""
-    recipe = {key: value for key, value in recipe.items() if not key.endswith("_token")}
     chosen = {name: getattr(config, name) for name in ("seed", "max_steps", "arm", "reward", "cotrain")}
-    return {**recipe, **chosen}
+    return {**without_tokens(recipe), **chosen}
 
 
 def environment(seed: int) -> dict[str, Any]:

@@ -27,10 +27,10 @@ from cooper_rl.verifiers.math.stated import is_solution
 if TYPE_CHECKING:
     from cooper_rl.verifyrm import VerifyRM
 
-Judge = Callable[[Sequence[LabelledCompletion]], Floats]
-WITH_INTERVAL = ("accuracy", "balanced_accuracy", "f1", "auroc")
 logger = logging.getLogger(__name__)
 
+Judge = Callable[[Sequence[LabelledCompletion]], Floats]
+WITH_INTERVAL = ("accuracy", "balanced_accuracy", "f1", "auroc")
 MAX_REFERENCE = 60  # characters; probes are made of short reference answers, not of worked solutions
 MIN_GROUP = 10  # a type or source with fewer records gets no metrics of its own
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.jsonl import whole_records
-from cooper_rl.settings.recipe import read_recipe
+from cooper_rl.settings.recipe import read_recipe, without_tokens
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ def read_run(path: Path) -> Run:
     config = read_recipe(path / "config.yaml") if (path / "config.yaml").is_file() else {}
     environment_file = path / "environment.json"
     environment = json.loads(environment_file.read_text()) if environment_file.is_file() else {}
-    config = {key: value for key, value in config.items() if not key.endswith("_token")}  # in folders of older runs
-    return Run(path, config, environment, whole_records(path / "metrics.jsonl"))
+    # folders of older runs may hold tokens
+    return Run(path, without_tokens(config), environment, whole_records(path / "metrics.jsonl"))
 
 
 def told_apart(runs: Sequence[Run]) -> list[Run]:

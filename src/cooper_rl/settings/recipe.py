@@ -123,6 +123,11 @@ def read_recipe(path: Path) -> dict[str, Any]:
     return {key: value for _, keys in read_layers(path) for key, value in keys.items()}
 
 
+def without_tokens(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that may be written into a run folder or a report: all but those that hold an access token."""
+    return {key: value for key, value in settings.items() if not key.endswith("_token")}
+
+
 def variants_of(path: Path) -> dict[str, dict[str, Any]]:
     """The variants that a recipe names."""
     return dict(read_recipe(path).get("variants", {}))

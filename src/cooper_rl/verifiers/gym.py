@@ -7,7 +7,7 @@ import inspect
 import json
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from cooper_rl.records import Reason, Verdict, Verification
@@ -33,10 +33,16 @@ def explain(reference: str, completion: str, *, task: str) -> Verification:
         return unread(str(entry["answer"]), completion)
     if evaluates(task) and not is_harmless(text):
         return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, str(entry["answer"]), text)
-    mark = scorer(task).score_answer(text, entry=entry)
-    if mark != 1.0 and scorer(task).score_answer(str(entry["answer"]), entry=entry) != 1.0:
-        mark = scorer(task).score_answer(text, entry=_with_tuples(entry))  # some scorers compare tuples
+    mark = scorer(task).score_answer(text, entry=_as_scored(reference, task))
     return Verification.compared(mark == 1.0, str(entry["answer"]), text)
+
+
+@lru_cache(maxsize=4096)
+def _as_scored(reference: str, task: str) -> dict[str, Any]:
+    """The entry as the task's scorer needs it: with tuples, where the entry's own answer has no full mark otherwise."""
+    entry = _entry(reference)
+    right = scorer(task).score_answer(str(entry["answer"]), entry=entry) == 1.0
+    return entry if right else {key: _with_tuples(value) for key, value in entry.items()}
 
 
 def _with_tuples(value: Any) -> Any:
