@@ -333,7 +333,8 @@ from verl.utils.config import omega_conf_to_dataclass, validate_config
 recipe = load_recipe({str(path)!r})
 settings = TrainSettings.from_recipe(recipe)
 check_supported(settings)
-config = composed(verl_settings(settings, DataFiles(Path("t.parquet"), Path("h.parquet"), 1024)), settings, recipe)
+files = DataFiles(Path("t.parquet"), Path("h.parquet"), 1024, 4000)
+config = composed(verl_settings(settings, files), settings, recipe)
 validate_config(config, need_reference_policy(config), need_critic(config))
 for part in ("actor", "rollout"):
     omega_conf_to_dataclass(config.actor_rollout_ref[part])
@@ -359,7 +360,7 @@ with initialize_config_dir(str(Path(verl.__file__).parent / "trainer" / "config"
     config = compose("ppo_trainer", overrides={[word for word in shlex.split(block) if word.strip()]!r})
 validate_config(config, need_reference_policy(config), need_critic(config))
 settings = settings_of(OmegaConf.to_container(config, resolve=True))
-assert settings.arm == "cooper" and settings.negative_sources == {{"mined": 3, "perturb": 1}}
+assert settings.arm == "cooper" and settings.negative_sources == {{"mined": 1}}
 assert settings.num_generations == 16 and settings.max_completion_length == 2048
 """
     done = subprocess.run(

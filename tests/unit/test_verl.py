@@ -6,13 +6,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pyarrow.parquet
 import pytest
 
 from cooper_rl.checkpoints import complete_checkpoint, last_checkpoint
 from cooper_rl.engines.verl import checkpoints, limits
-from cooper_rl.engines.verl.batches import Rows, in_order, rewards_of, whole_groups
+from cooper_rl.engines.verl.batches import Rows, in_order, place_of, rewards_of, whole_groups
 from cooper_rl.engines.verl.data import DataFiles, rows_of, sample_of, write_rows
 from cooper_rl.engines.verl.given import at, run_settings, settings_of
 from cooper_rl.engines.verl.metrics import dropped, row_of
@@ -28,7 +30,7 @@ from cooper_rl.settings.train import TrainSettings
 
 QUICKSTART = Path(__file__).parents[2] / "recipes" / "quickstart.yaml"
 SCHEDULE = ["--lr_scheduler_type", "constant", "--lr_scheduler_kwargs", "null"]
-FILES = DataFiles(Path("train.parquet"), Path("heldout.parquet"), 128)
+FILES = DataFiles(Path("train.parquet"), Path("heldout.parquet"), 128, 4000)
 ACTOR, ROLLOUT = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
 
 
@@ -81,6 +83,7 @@ def test_a_recipe_in_verls_settings():
         (["--vllm_tensor_parallel_size", "2"], f"{ROLLOUT}.tensor_model_parallel_size", 2),
         (["--verl", "{actor_rollout_ref.rollout.name: sglang}"], f"{ROLLOUT}.name", "sglang"),
         (["--heldout_temperature", "0"], f"{ROLLOUT}.val_kwargs.do_sample", False),
+        (["--max_grad_norm", "0"], f"{ACTOR}.grad_clip", 1e9),  # TRL's 0 means no clipping; verl's makes gradients 0
     ],
 )
 def test_one_setting_in_verls_settings(words, place, value):
@@ -88,8 +91,35 @@ def test_one_setting_in_verls_settings(words, place, value):
     assert verl_settings(settings(*words), FILES)[place] == value
 
 
+ATTENTION = "+actor_rollout_ref.model.override_config.attn_implementation"
+
+
+@pytest.mark.parametrize(
+    ("installed", "bf16", "packed"), [(True, True, True), (False, True, False), (True, False, False)]
+)
+def test_flash_attention_is_taken_where_it_is_installed_and_can_be(monkeypatch, installed, bf16, packed):
+    monkeypatch.setattr("cooper_rl.engines.verl.translate.find_spec", lambda name: name if installed else None)
+    found = verl_settings(settings("--bf16", str(bf16).lower()), FILES)
+    assert found.get(ATTENTION) == (None if packed else "sdpa")
+    assert found.get("actor_rollout_ref.model.use_remove_padding", True) is packed
+
+
+def test_local_files_are_named_so_that_a_process_elsewhere_finds_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models" / "tiny").mkdir(parents=True)
+    (tmp_path / "anchors.jsonl").write_text("")
+    words = ["--model_name_or_path", "models/tiny", "--reward_model_name_or_path", "Org/Tiny"]
+    chosen = settings(*words, "--anchor_triples", "anchors.jsonl")
+    recipe = load_recipe(QUICKSTART, [*SCHEDULE, *words, "--anchor_triples", "anchors.jsonl"])
+    found = cooper_settings(chosen, recipe)
+    assert found["reward_model_name_or_path"] == found["model_name_or_path"] == str(tmp_path / "models" / "tiny")
+    assert found["anchor_triples"] == str(tmp_path / "anchors.jsonl")
+    assert found["rehearsal_triples"] == "nano-weekdays", "a shipped set keeps its name"
+    assert verl_settings(chosen, FILES)["actor_rollout_ref.model.path"] == str(tmp_path / "models" / "tiny")
+
+
 def test_without_held_out_problems_verl_does_not_validate():
-    found = verl_settings(settings(), DataFiles(Path("train.parquet"), None, 64), resume=True)
+    found = verl_settings(settings(), DataFiles(Path("train.parquet"), None, 64, 4000), resume=True)
     assert (found["trainer.test_freq"], found["trainer.val_before_train"]) == (-1, False)
     assert found["data.val_files"] == "train.parquet" and found["trainer.resume_mode"] == "auto"
 
@@ -112,6 +142,7 @@ def test_without_held_out_problems_verl_does_not_validate():
         (["--negative_sources", "{assistant: 1}"], "assistant_base_url is not set: on verl the assistant runs on a"),
         (["--reward_model_sharded", "true", "--reward_model_lora_rank", "4"], "adapters cannot be sharded"),
         (["--model_name_or_path", "m.gguf"], "verl reads no GGUF"),
+        (["--report_to", "comet_ml"], "report_to = 'comet_ml': verl has none of that name; it has none, clearml"),
         (["--per_device_train_batch_size", "3"], "24 completions a step .* 8 devices.* multiple of num_generations"),
     ],
 )
@@ -134,6 +165,17 @@ def test_every_setting_of_trl_is_read_or_refused():
     from cooper_rl.settings.trl_fields import FIELDS
 
     assert {*limits.READ, *limits.ONLY} - {"lora_rank", "credit"} <= set(FIELDS)
+
+
+def test_a_batch_that_only_all_devices_together_make_whole_is_no_error(tmp_path):
+    from cooper_rl.cli.training import check_before_training
+
+    words = ["--per_device_train_batch_size", "4", "--num_generations", "16", "--output_dir", str(tmp_path / "run")]
+    recipe = load_recipe(QUICKSTART, [*SCHEDULE, *words])
+    check_before_training(recipe, engine="verl")
+    assert prompts_per_step(TrainSettings.from_recipe(recipe)) == 2
+    with pytest.raises(BadInputError, match="is not a multiple of num_generations = 16"):
+        check_before_training(recipe)
 
 
 def test_devices_are_those_of_all_nodes():
@@ -174,6 +216,11 @@ def test_the_order_of_a_batch_does_not_depend_on_who_answered_first():
     assert list(ordered[0].uids) == ["b", "b", "c", "a", "a"]
 
 
+def test_any_index_of_a_users_rows_gives_an_order():
+    places = [place_of(index) for index in ("b7", 10, None, np.int64(9), "a2")]
+    assert sorted(range(5), key=places.__getitem__) == [3, 1, 2, 4, 0]
+
+
 def test_a_prompt_that_lacks_rollouts_has_reward_0():
     batch = rows(("a", 0, [1]), ("a", 0, [2]), ("b", 1, [3]), ("c", 2, [4]), ("c", 2, [5]))
     whole = whole_groups(batch, 2)
@@ -190,7 +237,7 @@ CONFIGURATION = {
         "model": {"path": str(EMBEDDED["nano"]["policy"])},
     },
     "reward": {"reward_model": {"enable": False}},
-    "cooper": {"reward_model_name_or_path": "nano", "pairs_per_prompt": 1},
+    "cooper": {"reward_model_name_or_path": "nano", "pairs_per_prompt": 1, "negative_sources": {"mined": 1}},
 }
 
 
@@ -211,6 +258,16 @@ def test_the_settings_of_a_run_out_of_verls_configuration():
         ({"cooper": {"num_generations": 4}}, "cooper.num_generations = 4 contradicts actor_rollout_ref.rollout.n = 8"),
         ({"cooper": {"temperature": 0.5}}, "cooper.temperature: not a setting of Cooper's own; give verl's"),
         ({"cooper": {"model_name_or_path": "nano-weekdays"}}, "cooper.model_name_or_path contradicts"),
+        ({"cooper": {"learning_rate": 0.1}}, "cooper.learning_rate: verl has a setting of its own for it"),
+        ({"cooper": {"lora_rank": 16}}, "cooper.lora_rank: verl has a setting of its own for it"),
+        ({"cooper": {"dataset_name": "gsm8k"}}, "cooper.dataset_name: verl has a setting of its own for it"),
+        ({"cooper": {"heldout_temperature": 0.5}}, "cooper.heldout_temperature: verl has a setting of its own"),
+        ({"cooper": {"seed": 7}}, "cooper.seed = 7 contradicts data.seed = 3"),
+        (
+            {"cooper": {"credit": "reference_gain"}},
+            "credit = 'reference_gain': the verl engine supports 'outcome' only",
+        ),
+        ({"cooper": {"reward_model_name_or_path": "nano"}}, "assistant_base_url is not set"),
         ({"reward": {"reward_model": {"enable": True}}}, "reward.reward_model.enable = True: the trainer cooper needs"),
     ],
 )
@@ -230,7 +287,7 @@ def test_what_a_recipe_passes_through_verl_comes_back():
         for name in above:
             part = part.setdefault(name, {})
         part[last] = value
-    found = settings_of({**tree, "cooper": cooper_settings(chosen, recipe)})
+    found = settings_of({**tree, "cooper": cooper_settings(chosen, recipe), "cooper_recipe": recipe})
     differing = {name for name in vars(found) if getattr(found, name) != getattr(chosen, name)}
     assert differing == {"max_steps", "trainer_kwargs"}  # the trainer sets the one; verl has read the other
 
@@ -282,8 +339,6 @@ def test_records_are_shared_out_and_scores_come_back_in_order():
 
 
 def test_the_newest_complete_checkpoint_is_chosen(tmp_path):
-    from types import SimpleNamespace
-
     def config(mode, path=None):
         trainer = {"resume_mode": mode, "resume_from_path": path, "default_local_dir": str(tmp_path)}
         return SimpleNamespace(trainer=SimpleNamespace(**trainer))
@@ -303,8 +358,32 @@ def test_the_newest_complete_checkpoint_is_chosen(tmp_path):
     assert last_checkpoint(tmp_path) is None
     with pytest.raises(BadInputError, match=r"no monitors.json; it is no checkpoint of the trainer cooper"):
         checkpoints.choose(config("resume_path", str(tmp_path)))
+    with pytest.raises(BadInputError, match=r"global_step_10: an older run's checkpoint; choose another folder"):
+        checkpoints.choose(config("disable"))
     checkpoints.complete(tmp_path / "global_step_10", 10, 2)
     assert {path.name for path in tmp_path.iterdir()} == {"global_step_4", "global_step_10"}
+
+
+def test_no_checkpoint_but_the_runs_own_older_ones_is_deleted(tmp_path):
+    for step in (20, 40, 60, 280, 300):
+        (tmp_path / f"{checkpoints.PREFIX}{step}").mkdir()
+    for step in (40, 60, 280):
+        complete_checkpoint(tmp_path / f"{checkpoints.PREFIX}{step}", step)
+    checkpoints.complete(tmp_path / "global_step_60", 60, None)
+    checkpoints.complete(tmp_path / "global_step_60", 60, 2)
+    assert {int(path.name.removeprefix(checkpoints.PREFIX)) for path in tmp_path.iterdir()} == {20, 40, 60, 280, 300}
+    (tmp_path / "global_step_80").mkdir()
+    checkpoints.complete(tmp_path / "global_step_80", 80, 2)
+    assert {int(path.name.removeprefix(checkpoints.PREFIX)) for path in tmp_path.iterdir()} == {20, 60, 80, 280, 300}
+
+
+def test_another_trainers_checkpoints_are_not_taken_for_the_runs(tmp_path):
+    folder = tmp_path / "global_step_20"
+    folder.mkdir()
+    (folder / "data.pt").write_bytes(b"")
+    trainer = {"resume_mode": "auto", "resume_from_path": None, "default_local_dir": str(tmp_path)}
+    with pytest.raises(BadInputError, match=r"global_step_20: no monitors.json; it is another trainer's checkpoint"):
+        checkpoints.choose(SimpleNamespace(trainer=SimpleNamespace(**trainer)))
 
 
 def test_how_a_run_ended_is_one_line():

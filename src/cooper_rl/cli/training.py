@@ -48,7 +48,7 @@ def train(
 
     check_engine(engine)
     recipe = load_recipe(config, context.args)
-    check_before_training(recipe, resume=resume)
+    check_before_training(recipe, resume=resume, engine=engine)
     import_module(ENGINES[engine]).run_training(recipe, resume=resume)
 
 
@@ -158,7 +158,7 @@ def check_engine(name: str) -> None:
         raise BadInputError(f"--engine {name}: no such engine; choose trl, plain or verl")
 
 
-def check_before_training(recipe: dict[str, Any], *, resume: bool = False) -> None:
+def check_before_training(recipe: dict[str, Any], *, resume: bool = False, engine: str = "trl") -> None:
     """Checks the recipe without loading a model, before the imports that take ten seconds."""
     from cooper_rl.domains import check_problems
     from cooper_rl.method.build import check_parts
@@ -167,6 +167,8 @@ def check_before_training(recipe: dict[str, Any], *, resume: bool = False) -> No
 
     settings = TrainSettings.from_recipe(recipe)
     check_parts(settings, settings.reward_model_type)
+    if engine != "verl":  # it counts a batch over all devices, and checks that itself
+        settings.check_groups()
     check_train_settings(settings, resume=resume)
     check_problems(settings.dataset_name, settings.dataset_split)
     if settings.heldout_dataset_name:

@@ -26,6 +26,8 @@ from cooper_rl.settings.train import TrainSettings
 
 SHARDED = ("weights", "gradients and optimiser", "copy")
 SERVER = "rollout server, awake"
+POOL = "reward.reward_model"  # where `enable_resource_pool` gives the reward model devices of its own
+APART = "(on its own devices)"
 UTILISATION = 0.5  # verl's default of gpu_memory_utilization
 
 
@@ -46,19 +48,25 @@ def estimate_on_verl(settings: TrainSettings, device_gib: float) -> dict[str, fl
         shape = shape_of(resolve_model(name, "reward_model"))
         own = {"reward model weights": float(FLOAT * shape.parameters)}
         own |= cotraining_bytes(settings, shape, tokens) if settings.cotrain else {}
-        ranks = count if settings.reward_model_sharded else 1
-        found |= {name: size / ranks if _is_state(name) else size for name, size in own.items()}
+        apart = bool(settings.verl.get(f"{POOL}.enable_resource_pool"))
+        places = (f"{POOL}.n_gpus_per_node", f"{POOL}.nnodes")
+        ranks = int(settings.verl.get(places[0], 8)) * int(settings.verl.get(places[1], 1)) if apart else count
+        share = ranks if settings.reward_model_sharded else 1
+        own = {name: size / share if _is_state(name) else size for name, size in own.items()}
+        found |= {f"{name} {APART}" if apart else name: size for name, size in own.items()}
     found = {name: size / GIB for name, size in found.items()}
     share = settings.verl.get(f"{ROLLOUT}.gpu_memory_utilization", value_of(settings, "vllm_gpu_memory_utilization"))
     return {**found, SERVER: float(share or UTILISATION) * device_gib}
 
 
 def peaks(parts: Mapping[str, float]) -> dict[str, float]:
-    """GiB on the device while the rollout server generates, and while policy or reward model are trained."""
-    on_device = {name: size for name, size in parts.items() if IN_MAIN_MEMORY not in name}
+    """GiB on a device while it generates and while the models are trained, and on the reward model's own devices."""
+    on_device = {name: size for name, size in parts.items() if IN_MAIN_MEMORY not in name and APART not in name}
     states = sum(size for name, size in on_device.items() if _is_state(name))
     passing = max(size for name, size in on_device.items() if name in PASSING)
-    return {"while generating": states + on_device[SERVER], "while training": states + passing}
+    apart = [size for name, size in parts.items() if APART in name and IN_MAIN_MEMORY not in name]
+    own = {"on the reward model's own devices": sum(apart)} if apart else {}
+    return {"while generating": states + on_device[SERVER], "while training": states + passing, **own}
 
 
 def _is_state(name: str) -> bool:

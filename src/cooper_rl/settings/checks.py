@@ -46,7 +46,6 @@ def check_train_settings(settings: TrainSettings, *, resume: bool = False) -> No
     Raises:
         MissingFileError, BadInputError: the first fault found; the message has one line, with the way out.
     """
-    settings.check_groups()
     check_policy_folder(resolve_model(settings.model_name_or_path, "policy"), "model_name_or_path")
     if settings.needs_reward_model:
         name = settings.reward_model_name_or_path

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 from cooper_rl.engines.verl.data import sample_of
@@ -16,7 +17,7 @@ class Rows:
     """The rows of a batch: each has a completion of the prompt that `uids` names."""
 
     uids: Sequence[str]
-    indices: Sequence[int]  # of the prompts in verl's data
+    indices: Sequence[tuple[int, int, str]]  # of the prompts in verl's data, as `place_of` orders them
     responses: Sequence[list[int]]  # token ids
     samples: Sequence[Sample]
 
@@ -28,7 +29,7 @@ class Rows:
         extra = list(data["extra_info"])
         columns = zip(list(data["reward_model"]), extra, list(data["raw_prompt"]), texts, strict=True)
         samples = [sample_of({"reward_model": r, "extra_info": e, "raw_prompt": p}, text) for r, e, p, text in columns]
-        return cls([str(u) for u in data["uid"]], [int(e.get("index", 0)) for e in extra], responses, samples)
+        return cls([str(u) for u in data["uid"]], [place_of((e or {}).get("index")) for e in extra], responses, samples)
 
     def select(self, order: Sequence[int]) -> Rows:
         """The rows with these numbers, in this order."""
@@ -40,20 +41,28 @@ class Rows:
         )
 
 
+def place_of(index: Any) -> tuple[int, int, str]:
+    """A key that sorts a prompt by its `extra_info.index`: numbers first, then whatever else the user's rows have."""
+    return (0, int(index), "") if isinstance(index, Integral) else (1, 0, str(index))
+
+
 def in_order(rows: Rows) -> list[int]:
     """The numbers of the rows, those of a prompt one after another.
 
     verl's own order is that in which the answers arrived, and its names are drawn anew in each run.
     """
-    first = {uid: (rows.indices[i], min(rows.responses[j] for j in members)) for uid, i, members in _groups(rows)}
+    first = {
+        uid: (rows.indices[members[0]], min(rows.responses[i] for i in members))
+        for uid, members in _groups(rows).items()
+    }
     return sorted(range(len(rows.uids)), key=lambda i: (first[rows.uids[i]], rows.uids[i], rows.responses[i]))
 
 
-def _groups(rows: Rows) -> list[tuple[str, int, list[int]]]:
+def _groups(rows: Rows) -> dict[str, list[int]]:
     members: dict[str, list[int]] = {}
     for i, uid in enumerate(rows.uids):
         members.setdefault(uid, []).append(i)
-    return [(uid, found[0], found) for uid, found in members.items()]
+    return members
 
 
 def whole_groups(rows: Rows, size: int) -> list[int]:

@@ -24,11 +24,12 @@ class DataFiles:
     train: Path
     heldout: Path | None  # None where the recipe names no held-out problems
     longest_prompt_tokens: int
+    problems: int  # to train on
 
 
 def write_data(settings: TrainSettings, tokenizer: Any) -> DataFiles:
     """Writes the recipe's problems into the run folder, and counts the tokens of the longest prompt."""
-    folder = Path(settings.output_dir) / FOLDER
+    folder = Path(settings.output_dir).absolute() / FOLDER
     problems = load_problems(
         settings.dataset_name, split=settings.dataset_split, size=settings.dataset_size, seed=settings.dataset_seed
     )
@@ -44,7 +45,8 @@ def write_data(settings: TrainSettings, tokenizer: Any) -> DataFiles:
         rows["heldout"] = rows_of(heldout, name, settings.system_prompt)
     files = {part: write_rows(folder / f"{part}.parquet", some) for part, some in rows.items()}
     longest = max(longest_prompt(some, tokenizer) for some in rows.values())
-    return DataFiles(files["train"], files.get("heldout"), -(-longest // TOKENS_TOGETHER) * TOKENS_TOGETHER)
+    longest = -(-longest // TOKENS_TOGETHER) * TOKENS_TOGETHER
+    return DataFiles(files["train"], files.get("heldout"), longest, len(problems))
 
 
 def rows_of(problems: Sequence[Problem], source: str, system_prompt: str | None = None) -> list[dict[str, Any]]:

@@ -25,6 +25,7 @@ ONLY: Mapping[str, tuple[Any, ...]] = {
     "use_vllm": (True,),
     "vllm_mode": ("colocate",),
 }
+TRACKERS = ("none", "clearml", "file", "mlflow", "swanlab", "tensorboard", "trackio", "vemlp_wandb", "wandb")
 # Fields of TRL's that `translate` reads.
 READ: tuple[str, ...] = (
     "adam_beta1",
@@ -59,8 +60,12 @@ def check_supported(settings: TrainSettings) -> None:
         if given not in (None, *values):
             choices = ", ".join(repr(value) for value in values if value is not None)
             raise BadInputError(f"{name} = {given!r}: the verl engine supports {choices} only; {WAY_OUT}")
+    trackers = [settings.report_to] if isinstance(settings.report_to, str) else settings.report_to
+    for name in trackers:
+        if name not in TRACKERS:
+            raise BadInputError(f"report_to = {name!r}: verl has none of that name; it has {', '.join(TRACKERS)}")
     _check_schedule(settings)
-    _check_parts(settings)
+    check_method(settings)
 
 
 def _check_schedule(settings: TrainSettings) -> None:
@@ -83,7 +88,14 @@ def _check_schedule(settings: TrainSettings) -> None:
         )
 
 
-def _check_parts(settings: TrainSettings) -> None:
+def check_method(settings: TrainSettings) -> None:
+    """Refuses parts of the method that this engine does not have.
+
+    Raises:
+        BadInputError: with the setting and the way out.
+    """
+    if settings.credit not in ONLY["credit"]:
+        raise BadInputError(f"credit = {settings.credit!r}: the verl engine supports 'outcome' only; leave it out")
     if settings.asks_assistant and not settings.assistant_base_url:
         raise BadInputError(
             "assistant_base_url is not set: on verl the assistant runs on a server of its own; name it, or give the"

@@ -14,7 +14,6 @@ NAMES = {  # ours: verl's
     "learning_rate": "actor/lr",
     "completions/mean_length": "response_length/mean",
     "completions/max_length": "response_length/max",
-    "completions/clipped_ratio": "response_length/clip_ratio",
 }
 POLICY = ("old_log_prob", "ref", "adv", "update_actor")  # verl's times that make up the policy's step
 

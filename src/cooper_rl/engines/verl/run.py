@@ -53,23 +53,35 @@ def check_plugin() -> None:
 
 
 def configuration(settings: TrainSettings, recipe: Mapping[str, Any], *, resume: bool = False) -> Any:
-    """verl's configuration of a recipe. The problems are written into the run folder."""
+    """verl's configuration of a recipe. The problems are written into the run folder.
+
+    Raises:
+        BadInputError: there are fewer problems than a step takes, or what `composed` raises.
+    """
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(resolve_model(settings.model_name_or_path, "policy"))
-    chosen = verl_settings(settings, write_data(settings, tokenizer), resume=resume)
-    return composed(chosen, settings, recipe)
+    files = write_data(settings, tokenizer)
+    if files.problems < prompts_per_step(settings):
+        raise BadInputError(
+            f"{settings.dataset_name}: {files.problems} problems, and a step takes {prompts_per_step(settings)}; raise"
+            " dataset_size, or lower the batch"
+        )
+    return composed(verl_settings(settings, files, resume=resume), settings, recipe)
 
 
 def composed(chosen: Mapping[str, Any], settings: TrainSettings, recipe: Mapping[str, Any]) -> Any:
     """verl's defaults with the chosen settings, by verl's own configuration loader.
 
     Raises:
-        BadInputError: verl has no setting of that name, or refuses a value.
+        BadInputError: verl has no setting of that name, it is a group of settings, or a text has a `${` in it.
     """
     from hydra import compose, initialize_config_module
     from omegaconf import OmegaConf
 
+    for key, value in recipe.items():
+        if isinstance(value, str) and "${" in value:
+            raise BadInputError(f"{key}: verl's configuration would look up what follows '${{'; write it without")
     with initialize_config_module("verl.trainer.config", version_base=None):
         config = compose("ppo_trainer")
     OmegaConf.set_struct(config, False)
@@ -80,6 +92,8 @@ def composed(chosen: Mapping[str, Any], settings: TrainSettings, recipe: Mapping
             near = difflib.get_close_matches(place, names(known), 1)
             hint = f"; did you mean {near[0]}?" if near else ""
             raise BadInputError(f"verl: no setting {place!r}{hint} (write +{place} to add one that verl's files lack)")
+        if isinstance(value, Mapping) and any(name.startswith(f"{place}.") for name in names(known)):
+            raise BadInputError(f"verl: {place} is a group of settings; name each, as in {place}.{next(iter(value))}")
         OmegaConf.update(config, place.removeprefix("+"), value, merge=False, force_add=True)
     config.cooper = cooper_settings(settings, recipe)
     config.cooper_recipe = dict(recipe)

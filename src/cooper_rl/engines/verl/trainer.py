@@ -5,6 +5,7 @@ The method runs in the trainer's process, as on a single rank. Only the reward m
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,6 +35,7 @@ from cooper_rl.method.negatives.assistant import Assistant
 from cooper_rl.records import Batch, Report
 from cooper_rl.verifiers import RuleVerifier
 
+logger = logging.getLogger(__name__)
 FIELDS = ["uid", "responses", "reward_model", "extra_info", "raw_prompt"]
 
 
@@ -63,6 +65,7 @@ class CooperPPOTrainer(PPOTrainerSync):  # type: ignore[misc]
         self.measured = Measured(load_heldout(self.settings, self.settings), self.settings, self.verifier)
         self.scored: Batch | None = None  # scored, but stage 2 has not learned from it yet
         self.report = Report(0)
+        self.clipped = 0.0  # share of the step's completions that met max_completion_length
         self.saved = 0  # the last step with a checkpoint
 
     def _setup(self) -> None:
@@ -134,6 +137,8 @@ class CooperPPOTrainer(PPOTrainerSync):  # type: ignore[misc]
         return batch
 
     def _score(self, rows: Rows) -> list[float]:
+        limit = self.settings.max_completion_length
+        self.clipped = sum(len(ids) >= limit for ids in rows.responses) / len(rows.responses)
         whole = whole_groups(rows, self.settings.num_generations)
         if not whole:
             raise CooperError(
@@ -154,6 +159,7 @@ class CooperPPOTrainer(PPOTrainerSync):  # type: ignore[misc]
         metrics.update(self.report.metrics)
         metrics.update({"reward": rewards.mean().item(), "policy/skipped": float(skipped)})
         metrics.update({"reward_std": rewards.std().item(), "time/score_seconds": scored.seconds})
+        metrics["completions/clipped_ratio"] = self.clipped
         metrics["rollouts/missing"] = float(self._expected() - len(scored.rewards))
         return batch
 
@@ -174,7 +180,13 @@ class CooperPPOTrainer(PPOTrainerSync):  # type: ignore[misc]
         """verl's validation, whose completions are the held-out measurement."""
         self.measured.begin()
         found: dict[str, float] = super()._validate()
-        return found | self.measured.of_policy()
+        wanted = len(self.val_dataset) * int(self.config.actor_rollout_ref.rollout.val_kwargs.n)
+        missing = max(0, wanted - len(self.measured.judged))
+        if missing:
+            logger.warning(
+                "the held-out measurement lacks %d of %d completions: their requests failed", missing, wanted
+            )
+        return found | self.measured.of_policy() | {"eval/missing": float(missing)}
 
     def _compute_metrics(
         self, batch: Any, metrics: dict[str, Any], timing_raw: Mapping[str, float], global_steps: int, epoch: int

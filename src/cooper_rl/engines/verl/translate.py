@@ -7,19 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from cooper_rl.engines.verl.data import DataFiles
 from cooper_rl.engines.verl.limits import value_of
 from cooper_rl.errors import BadInputError
-from cooper_rl.settings.files import resolve_model
+from cooper_rl.settings.files import ADAPTED, EMBEDDED, resolve_model
 from cooper_rl.settings.train import TrainSettings
 
 AGGREGATIONS = {"grpo": "seq-mean-token-mean", "dapo": "token-mean"}  # of the tokens' losses, by TRL's loss_type
 # Settings that the trainer reads from verl's own, so that each stands in one place.
 OF_VERL = ("output_dir", "seed", "num_generations", "max_steps", "max_completion_length", "per_device_train_batch_size")
 NEVER = 10**9  # steps until something that is to happen at the end only
+NO_CLIPPING = 1e9  # verl multiplies gradients by norm / length; TRL's 0 means no clipping
+PATHS = {  # settings that may name a file or folder here, and which part of a model they name
+    "model_name_or_path": "policy",
+    "reward_model_name_or_path": "reward_model",
+    "rehearsal_triples": "",
+    "anchor_triples": "",
+    "heldout_triples": "",
+    "dataset_name": "",
+    "heldout_dataset_name": "",
+}
 DEVICES, NODES = "trainer.n_gpus_per_node", "trainer.nnodes"
 ACTOR, ROLLOUT, REF = (f"actor_rollout_ref.{part}" for part in ("actor", "rollout", "ref"))
 
@@ -91,7 +102,7 @@ def _optimiser(settings: TrainSettings) -> dict[str, Any]:
     schedule, warmup = value_of(settings, "lr_scheduler_type"), _given(settings, "warmup_steps", 0)
     if schedule == "constant":
         warmup = 0  # transformers' constant schedule has none
-    norm = _given(settings, "max_grad_norm", 1.0)
+    norm = _given(settings, "max_grad_norm", 1.0) or NO_CLIPPING
     return {
         f"{ACTOR}.optim.lr": settings.learning_rate,
         f"{ACTOR}.optim.lr_scheduler_type": "cosine" if schedule == "cosine" else "constant",
@@ -110,7 +121,8 @@ def _engine(settings: TrainSettings) -> dict[str, Any]:
     kind = "bf16" if settings.bf16 else "fp32"
     precision = {"param_dtype": kind, "reduce_dtype": "fp32", "buffer_dtype": "fp32"}
     return {
-        "actor_rollout_ref.model.path": resolve_model(settings.model_name_or_path, "policy"),
+        **_attention(settings),
+        "actor_rollout_ref.model.path": policy_path(settings.model_name_or_path),
         "actor_rollout_ref.model.enable_gradient_checkpointing": bool(settings.gradient_checkpointing),
         f"{ACTOR}.strategy": "fsdp2",
         f"{ACTOR}.fsdp_config.strategy": "fsdp2",
@@ -124,6 +136,18 @@ def _engine(settings: TrainSettings) -> dict[str, Any]:
         f"{REF}.log_prob_micro_batch_size_per_gpu": settings.per_device_train_batch_size,
         f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu": settings.per_device_train_batch_size,
         f"{ACTOR}.checkpoint.save_contents": ["model", "optimizer", "extra", "hf_model"],
+    }
+
+
+def _attention(settings: TrainSettings) -> dict[str, Any]:
+    """verl takes FlashAttention on packed sequences. Where it is not installed, or its inputs would be float32, which
+    it does not take, PyTorch's attention on padded sequences is set.
+    """
+    if settings.bf16 and find_spec("flash_attn"):
+        return {}
+    return {
+        "+actor_rollout_ref.model.override_config.attn_implementation": "sdpa",
+        "actor_rollout_ref.model.use_remove_padding": False,
     }
 
 
@@ -171,7 +195,21 @@ def _trainer(settings: TrainSettings, resume: bool) -> dict[str, Any]:
 def cooper_settings(settings: TrainSettings, recipe: Mapping[str, Any]) -> dict[str, Any]:
     """The recipe's keys that verl has nothing for; they go into verl's configuration under `cooper`."""
     own = {item.name for item in fields(TrainSettings)} - {"trainer_kwargs", "verl", *OF_VERL}
-    return {key: value for key, value in recipe.items() if key in own}
+    return {key: _from_anywhere(key, value) for key, value in recipe.items() if key in own}
+
+
+def policy_path(name: str) -> str:
+    """The policy as verl's processes find it: a folder by its absolute path, whatever folder they run in."""
+    return str(_from_anywhere("model_name_or_path", resolve_model(name, "policy")))
+
+
+def _from_anywhere(key: str, value: Any) -> Any:
+    """A setting's value; the name of a file or folder that exists here becomes absolute."""
+    if key not in PATHS or not isinstance(value, str) or value in EMBEDDED or value in ADAPTED:
+        return value
+    path = Path(resolve_model(value, PATHS[key]) if PATHS[key] else value)
+    there = path.exists() if PATHS[key] else path.is_file()
+    return str(path.absolute()) if there else value
 
 
 def _given(settings: TrainSettings, name: str, default: Any) -> Any:
