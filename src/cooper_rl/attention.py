@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
@@ -20,6 +22,12 @@ OTHERS = ("position_bias", "cache", "softcap", "output_attentions")  # what only
 def use_short_attention() -> None:
     """From now on the models of this process whose attention is `sdpa` take `short_attention`."""
     ALL_ATTENTION_FUNCTIONS["sdpa"] = short_attention
+
+
+def has_plain_layers(cache: Any) -> bool:
+    """Whether a cache holds every token of every layer: no sliding windows, no recurrent states, nothing quantised."""
+    layers = cache.layers if type(cache) is DynamicCache else []
+    return bool(layers) and all(type(layer) is DynamicLayer for layer in layers)
 
 
 def short_attention(

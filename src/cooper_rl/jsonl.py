@@ -97,7 +97,9 @@ def label_of(record: dict[str, Any], place: str) -> bool:
     Raises:
         BadInputError: there is no label, or it is not true or false.
     """
-    label = next((record[name] for name in LABEL_FIELDS if name in record), None)
+    if not has_label(record):
+        raise BadInputError(f"{place}: field 'correct' is missing; the record has {', '.join(sorted(record))}")
+    label = next(record[name] for name in LABEL_FIELDS if name in record)
     if label not in (True, False, 0, 1):
         raise BadInputError(f"{place}: field 'correct' must be true or false, not {label!r}")
     return bool(label)
@@ -134,14 +136,17 @@ def written_before(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def whole_records(path: Path) -> list[dict[str, Any]]:
-    """The complete records of a file that is still written to, or that a kill cut off; empty if there is no file."""
-    found = []
-    for line in path.read_text(encoding="utf-8").split("\n") if path.is_file() else ():
-        try:
-            found.append(json.loads(line))
-        except json.JSONDecodeError:
-            continue
-    return found
+    """The complete records of a file that is still written to, or whose last line a kill cut off.
+
+    Empty if there is no file.
+
+    Raises:
+        BadInputError: a complete line is not a JSON object.
+    """
+    if not path.is_file():
+        return []
+    lines = path.read_text(encoding="utf-8").split("\n")[:-1]  # behind the last line end there is nothing, or a part
+    return [record for _, record in records(lines, str(path))]
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -52,6 +52,17 @@ def names(group: str, known: Mapping[str, str]) -> list[str]:
     return list(dict.fromkeys([*known, *sorted(point.name for point in _entry_points(group))]))
 
 
+def check_contract(kind: str, name: str, found: Any, contract: type) -> None:
+    """Refuses a class that is not derived from its kind's base class. A function that makes the part may do anything.
+
+    Raises:
+        BadInputError: with the class to derive it from.
+    """
+    if isinstance(found, type) and not issubclass(found, contract):
+        base = f"{contract.__module__}.{contract.__name__}"
+        raise BadInputError(f"{kind} {name!r}: {found.__name__} is no {contract.__name__}; derive it from {base}")
+
+
 def load(kind: str, name: str, path: str) -> Any:
     """The object of an import path `module:Name` or `module:Outer.Name`. `kind` and `name` are for error messages.
 

@@ -10,6 +10,18 @@ from typing import Any, NamedTuple, Protocol
 THRESHOLD = 0.5  # a score above it means that the reward model calls the completion right
 
 
+def texts(column: Sequence[Any], name: str) -> list[str]:
+    """A column of texts; numbers are written out.
+
+    Raises:
+        ValueError: an item is neither a text nor a number.
+    """
+    for place, item in enumerate(column):
+        if not isinstance(item, str | int | float):
+            raise ValueError(f"{name}: item {place} is of type {type(item).__name__}; give a text")
+    return [str(item) for item in column]
+
+
 class Verdict(StrEnum):
     """A rule verifier's verdict on a completion. A failure to judge never counts as wrong."""
 

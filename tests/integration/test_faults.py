@@ -99,8 +99,9 @@ def test_what_the_alarm_does(tmp_path, action, monkeypatch, caplog):
     assert right and all((r["reward"] == 1.0) == (action == "hybrid") for r in right)
 
 
-@pytest.mark.slow  # 71 seconds: three runs
-def test_sigterm_makes_a_checkpoint_and_resume_goes_on(tmp_path):
+@pytest.mark.slow  # 71 seconds each: three runs
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_makes_a_checkpoint_and_resume_goes_on(tmp_path, number):
     straight = train(tmp_path / "straight")
     folder = tmp_path / "stopped"
     process = subprocess.Popen(command(folder), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -108,9 +109,9 @@ def test_sigterm_makes_a_checkpoint_and_resume_goes_on(tmp_path):
     while not any(row["step"] == 3 for row in read_metrics(folder)):
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.01)
-    process.send_signal(signal.SIGTERM)
+    process.send_signal(number)
     _, errors = process.communicate(timeout=100)
-    assert process.returncode == 128 + signal.SIGTERM
+    assert process.returncode == 128 + number
     assert "with a checkpoint; --resume continues" in errors and not (folder / "finished.json").exists()
     stopped = int(last_checkpoint(folder).name.split("-")[1])
     assert 4 <= stopped < 6 and metrics(folder).keys() == set(range(stopped + 1))

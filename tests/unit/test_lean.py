@@ -3,6 +3,7 @@
 import pytest
 import torch
 from datasets import Dataset
+from peft import PrefixTuningConfig, PromptTuningConfig, get_peft_model
 from test_decode import OTHERS, PLAIN, model_of
 from trl import GRPOConfig, GRPOTrainer
 from trl.trainer.utils import add_fused_lm_head
@@ -75,6 +76,12 @@ def test_equal_completions_are_computed_once_and_have_a_gradient_each():
         gradients.append(torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]))
         assert sum(map(len, computed)) == 3 + 7  # prompts, and the completions that are not empty
     assert (gradients[0] - gradients[1]).norm() < 1e-5 * gradients[1].norm() and gradients[1].norm() > 0.1
+
+
+@pytest.mark.parametrize("kind", [PromptTuningConfig, PrefixTuningConfig])
+def test_virtual_tokens_are_left_to_trl(kind):
+    model = get_peft_model(model_of("llama"), kind(task_type="CAUSAL_LM", num_virtual_tokens=4))
+    assert not lean.continues_prompts(model)
 
 
 def test_windows_states_and_dropout_are_left_to_trl():

@@ -9,6 +9,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import yaml
@@ -170,6 +171,17 @@ class Stopper(Monitor):
         return report.having({"own/step": float(report.step)}, stop=report.stop or report.step == 3)
 
 
+class Silent(Monitor):
+    name = "silent"
+
+    def after(self, report, *, whole):
+        pass
+
+
+def says_yes(reference, completion):
+    return True
+
+
 def test_what_a_monitor_asks_for(tmp_path, verifier):
     cooper = method(tmp_path, verifier, Counting(), monitors=["test_loop:Stopper"])
     reports, rewards = [], []
@@ -188,6 +200,26 @@ def test_too_many_steps_without_a_finite_gradient_end_the_run(tmp_path, verifier
     cooper.learn(cooper.score(samples(1), 1))
     with pytest.raises(CooperError, match="2 steps in a row had a reward model gradient"):
         cooper.learn(cooper.score(samples(2), 2))
+
+
+def test_a_monitor_that_returns_no_report_is_named(tmp_path, verifier):
+    cooper = method(tmp_path, verifier, Counting(), monitors=["test_loop:Silent"])
+    with pytest.raises(BadInputError, match="monitor Silent: returned a NoneType, not the Report"):
+        cooper.learn(cooper.score(samples(1), 1))
+
+
+def test_a_verifier_that_fails_on_everything_ends_the_run(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    with RuleVerifier(f"{__name__}:says_yes", workers=1) as broken:
+        assert (
+            broken.explain("1", "It is 1.").parsed_answer
+            == "TypeError: a verifier must return a Verification, not bool"
+        )
+        cooper = method(tmp_path, broken, Counting(), max_skipped_steps=1)
+        report = cooper.learn(cooper.score(samples(1), 1))
+        assert report.metrics["verifier/error_rate"] == 1
+        with pytest.raises(CooperError, match="in 2 steps in a row the verifier failed on every completion"):
+            cooper.learn(cooper.score(samples(2), 2))
 
 
 def test_only_the_first_rank_writes(tmp_path):

@@ -10,8 +10,8 @@ from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.errors import BadInputError
 from cooper_rl.method.negatives import NegativeSource, find_source
 from cooper_rl.method.negatives.mined import mined
-from cooper_rl.method.negatives.source import KNOWN
-from cooper_rl.method.pairs import PairResult, Pairs, draw_positive, shares
+from cooper_rl.method.negatives.source import KNOWN, Slot
+from cooper_rl.method.pairs import PairResult, Pairs, draw_positive, proposed, shares
 from cooper_rl.records import Batch, Reason, Rollout, Verdict, Verification
 from cooper_rl.verifiers import RuleVerifier
 
@@ -173,6 +173,20 @@ def test_a_source_that_gets_no_pair_is_told(verifier, caplog):
         assert not caplog.text
         build([*RIGHT, *WRONG], config(negative_sources={"mined": 3, "perturb": 1}, pairs_per_prompt=count), verifier)
     assert "pairs_per_prompt = 2 leaves no pair for perturb" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("proposals", "message"),
+    [([], "proposed 0 texts for 1 slots"), ([3], "proposed a int; give a text, or None")],
+)
+def test_a_source_that_breaks_its_contract_is_named(proposals, message):
+    class Own(NegativeSource):
+        def propose(self, slots, batch, attempt):
+            return proposals
+
+    slot = Slot([], "2", "rollout", "my:Own", random.Random(0))
+    with pytest.raises(BadInputError, match=f"negative source 'my:Own': {message}"):
+        proposed(Own(), [slot], None, 0)
 
 
 def test_a_source_that_nobody_knows_is_refused():

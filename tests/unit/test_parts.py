@@ -8,7 +8,9 @@ import pytest
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.extras import optional
+from cooper_rl.method.build import check_parts
 from cooper_rl.parts import find, names
+from cooper_rl.settings.train import TrainSettings
 
 GROUP = "cooper_rl.negative_sources"
 KNOWN = {"third": "fractions:Fraction", "shuffle": "random:shuffle"}
@@ -78,6 +80,24 @@ def test_a_module_that_fails_on_import_is_one_line(tmp_path, monkeypatch):
     (tmp_path / "broken_part.py").write_text("raise RuntimeError('first\\nsecond')\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     assert "broken_part cannot be imported (RuntimeError: first)" in complaint("broken_part:Part")
+
+
+class NoSource:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"negative_sources": {f"{__name__}:NoSource": 1}}, "derive it from .*negatives.source.NegativeSource"),
+        ({"monitors": [f"{__name__}:NoSource"]}, "NoSource is no Monitor; derive it from .*method.monitor.Monitor"),
+        ({"reward": f"{__name__}:NoSource"}, "NoSource is no Reward; derive it from .*method.reward.Reward"),
+    ],
+)
+def test_a_part_of_another_kind_is_refused_before_a_model_is_loaded(settings, message):
+    recipe = {"reward": "score", "reward_model_name_or_path": "nano", **settings}
+    with pytest.raises(BadInputError, match=message):
+        check_parts(TrainSettings.from_recipe({"arm": "cooper", **recipe} if "reward" not in settings else recipe))
 
 
 def test_the_lookup_imports_no_torch():

@@ -175,6 +175,18 @@ def test_bad_values_are_named_with_their_source(command, key, value, message, tm
         assert str(error.value) == f"{source}: {message}"
 
 
+def test_a_key_that_is_there_twice_is_refused(tmp_path):
+    path = tmp_path / "r.yaml"
+    path.write_text("max_steps: 1\narm: rule\nmax_steps: 2\n")
+    with pytest.raises(BadInputError, match=r"r.yaml: not valid YAML: max_steps is there twice .* line 1"):
+        load_recipe(path)
+
+
+def test_a_mistyped_option_is_not_taken_for_a_setting():
+    with pytest.raises(BadInputError, match=r"unknown key 'confg'; did you mean 'config'\?"):
+        load_recipe(None, ["--confg", "r.yaml"])
+
+
 def test_the_recipe_that_is_extended_is_named(tmp_path):
     (tmp_path / "base.yaml").write_text("lora_rank: a\n")
     (tmp_path / "r.yaml").write_text("extends: base.yaml\n")

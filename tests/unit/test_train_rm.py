@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from accelerate.data_loader import BatchSamplerShard
 from safetensors.torch import load_file
 
 from cooper_rl.doctor.memory import shape_of
@@ -335,6 +336,22 @@ def test_buckets_repeat_by_epoch():
     assert second != first and list(buckets) == second
     buckets.epoch = 0
     assert list(buckets) == first
+
+
+@pytest.mark.parametrize("count", [2, 3, 8])
+def test_ranks_get_as_many_batches_and_every_row(count):
+    lengths = [20 + 7 * i % 90 for i in range(333)]
+    for seed in range(5):
+        shares = [list(BatchSamplerShard(LengthBuckets(lengths, 8, seed, count), count, rank)) for rank in range(count)]
+        assert {len(share) for share in shares} == {-(-len(LengthBuckets(lengths, 8, seed)) // count)}
+        assert {row for share in shares for batch in share for row in batch} == set(range(333))
+
+
+def test_a_trained_model_is_not_written_over(train_file, tmp_path):
+    (tmp_path / "recipe.json").write_text("{}")
+    for resume in (False, True):
+        with pytest.raises(BadInputError, match="already holds a trained reward model; set another output_dir"):
+            train_reward_model(config_of(train_file, tmp_path), resume=resume)
 
 
 def test_what_is_corrupted_is_not_right():

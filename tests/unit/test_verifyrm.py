@@ -6,6 +6,7 @@ import random
 import pytest
 import torch
 from transformers import (
+    AutoConfig,
     AutoModelForSequenceClassification,
     AutoTokenizer,
     Qwen2Config,
@@ -101,6 +102,43 @@ def test_equal_records_are_scored_once(nano_reward_model, monkeypatch):
     scores = nano_reward_model.score_records(records)
     assert encoded == [records[:2]]
     assert torch.equal(scores[[0, 2, 3]], scores[[0, 0, 0]]) and scores[1] == scores[4] < scores[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        ("mistral", {"sliding_window": 32}),
+        ("gemma3_text", {"head_dim": 8, "sliding_window": 32}),
+        ("qwen3_5_text", {f"linear_{name}": 8 for name in ("key_head_dim", "value_head_dim")}),
+    ],
+)
+def test_windows_and_recurrent_layers_score_as_alone(nano_reward_model, kind, more):
+    """Their keys and values cannot be shared by completions of one question."""
+    tokenizer = nano_reward_model.tokenizer
+    sizes = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 4, "num_attention_heads": 4}
+    sizes |= {"num_key_value_heads": 2, "vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
+    if kind == "qwen3_5_text":
+        more = {**more, "head_dim": 8, "linear_num_value_heads": 2, "linear_num_key_heads": 2}
+    torch.manual_seed(0)
+    config = AutoConfig.for_model(kind, num_labels=1, **sizes, **more)
+    model = AutoModelForSequenceClassification.from_config(config)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                parameter.mul_(10)
+    reward_model = VerifyRM(model.eval(), tokenizer, VerifyRMSettings())
+    starts = ["So", "Well, we get", "Thus we see that by adding all of the numbers", "A"]
+    questions = [f"What do we get when {i} apples are added to {i} pears and {i} plums?" for i in range(3)]
+    rows = [Triple(q, str(i), f"{s} the answer is {i}.") for i, q in enumerate(questions) for s in starts]
+    alone = torch.cat([reward_model.score_records([row]) for row in rows])
+    assert torch.allclose(reward_model.score_records(rows), alone, atol=1e-5)
+
+
+def test_numbers_are_texts_and_nothing_is_not(nano_reward_model):
+    one = nano_reward_model.score(["1 + 1?"], [2], ["It is 2."])
+    assert torch.equal(one, nano_reward_model.score(["1 + 1?"], ["2"], ["It is 2."]))
+    with pytest.raises(ValueError, match="references: item 0 is of type NoneType; give a text"):
+        nano_reward_model.score(["1 + 1?"], [None], ["It is 2."])
 
 
 def test_no_triples_no_scores(nano_reward_model):

@@ -66,5 +66,6 @@ def main() -> None:
         typer.echo(f"cooper: {'error' if code == 2 else 'failed'}: {error}", err=True)
     except KeyboardInterrupt:
         code = 130
+        typer.echo("cooper: interrupted; train, compare, collect, annotate and eval go on with --resume", err=True)
     ending.leave(code)
     sys.exit(code)

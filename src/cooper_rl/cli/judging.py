@@ -29,7 +29,13 @@ def verify(
     ] = "math",
     workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 2,
     deadline_seconds: Annotated[
-        float, typer.Option(min=0.001, help="Seconds after which a record's verdict is TIMEOUT.")
+        float,
+        typer.Option(
+            "--deadline-seconds",
+            "--deadline_seconds",
+            min=0.001,
+            help="Seconds after which a record's verdict is TIMEOUT.",
+        ),
     ] = 5.0,
 ) -> None:
     """Judge completions against reference answers by rule: the same records with a verdict.
@@ -43,6 +49,8 @@ def verify(
     if output and output.exists() and not resume:
         raise BadInputError(f"{output}: already exists; continue it with --resume or give another --output")
     before = finished(output) if output and output.exists() else Counter[str]()
+    if output:
+        output.parent.mkdir(parents=True, exist_ok=True)
     with (
         opened(file) as (lines, name),
         RuleVerifier(verifier, workers=workers, deadline_seconds=deadline_seconds) as rule,

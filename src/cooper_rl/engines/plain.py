@@ -30,7 +30,7 @@ from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.generation import conversation
 from cooper_rl.generation.decode import complete
 from cooper_rl.generation.in_process import TransformersGenerator
-from cooper_rl.generation.sample import rendered
+from cooper_rl.generation.sample import own_settings_aside, rendered
 from cooper_rl.method.build import make_cooper
 from cooper_rl.method.negatives.assistant import Assistant
 from cooper_rl.records import Batch, Problem, Sample
@@ -130,7 +130,7 @@ class PlainTrainer:
         chosen = {"temperature": config.temperature, "top_p": config.top_p, "top_k": config.top_k, "do_sample": True}
         chosen |= {"max_new_tokens": config.max_completion_length, "eos_token_id": end, "pad_token_id": empty}
         self.policy.eval()
-        with torch.no_grad():
+        with torch.no_grad(), own_settings_aside(self.policy):
             completions = complete(self.policy, prompts, empty, [end], **chosen)
         return prompts, completions, self.tokenizer.batch_decode(completions, skip_special_tokens=True)
 

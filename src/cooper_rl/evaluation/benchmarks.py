@@ -41,7 +41,8 @@ def evaluate_model(
         BackendError: the model's server does not answer, or requests failed. The samples so far are kept.
     """
     folder = Path(config.output)
-    if folder.exists() and any(folder.iterdir()) and not resume:
+    holds = any(path.stat().st_size for path in folder.rglob("*") if path.is_file())  # not after a mistyped name
+    if holds and not resume:
         raise BadInputError(f"{folder}: already exists; continue it with --resume, or give another --output")
     others = read_results(Path(config.against)) if config.against else None
     if others:

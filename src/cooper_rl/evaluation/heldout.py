@@ -97,5 +97,6 @@ class HeldOut:
             seed=self.settings.seed + ranks.process_index,
             system_prompt=self.system_prompt,
             batch_size=max(of_training, TOKENS_AT_ONCE // length),
+            template=getattr(self.settings, "chat_template_kwargs", None),  # a field of TRL's
         )
         return list(zip(own, self.judge(problems, completions, verifier), strict=True))

@@ -154,7 +154,10 @@ def judge_scores(name: str, triples: Sequence[LabelledCompletion]) -> Floats:
 
 
 def with_intervals(scores_B: Floats, correct_B: Bools, settings: EvalSettings) -> dict[str, Any]:
-    """The metrics. Those that are used for comparisons have 95 % bootstrap intervals."""
+    """The metrics. Those that are used for comparisons have 95 % bootstrap intervals.
+
+    An interval is NaN where all resampled values are equal, as without any error: then it would claim certainty.
+    """
     found: dict[str, Any] = dict(metrics_of(scores_B, correct_B))
     for name in WITH_INTERVAL:
 
@@ -162,7 +165,7 @@ def with_intervals(scores_B: Floats, correct_B: Bools, settings: EvalSettings) -
             return metrics_of(s, c)[name]
 
         low, high = bootstrap(metric, scores_B, correct_B, samples=settings.bootstrap_samples, seed=settings.seed)
-        found[f"{name}_interval"] = [low, high]
+        found[f"{name}_interval"] = [low, high] if low < high else [float("nan")] * 2
     return found
 
 

@@ -65,9 +65,3 @@ def roomy(cache: DynamicCache) -> DynamicCache:
     result = DynamicCache()
     result.layers = [RoomyLayer() for _ in cache.layers]
     return result
-
-
-def has_plain_layers(cache: Any) -> bool:
-    """Whether a cache holds every token of every layer: no sliding windows, no recurrent states, nothing quantised."""
-    layers = cache.layers if type(cache) is DynamicCache else []
-    return bool(layers) and all(type(layer) is DynamicLayer for layer in layers)

@@ -25,7 +25,8 @@ from transformers import GenerationMixin
 from transformers.generation import logits_process
 from transformers.generation import stopping_criteria as stopping
 
-from cooper_rl.generation.cache import ROOM, has_plain_layers, roomy
+from cooper_rl.attention import has_plain_layers
+from cooper_rl.generation.cache import ROOM, roomy
 from cooper_rl.generation.draw import drawn_of_nucleus, without_nucleus
 from cooper_rl.generation.merged import adapters_merged
 

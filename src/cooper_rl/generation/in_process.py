@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,23 @@ class TransformersGenerator(Generator):
 
     Args:
         bf16: True computes forward passes in bfloat16, whatever type the weights have.
+        template: further arguments of the chat template, such as `enable_thinking`.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, batch_size: int = 32, *, bf16: bool = False) -> None:
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        batch_size: int = 32,
+        *,
+        bf16: bool = False,
+        template: Mapping[str, Any] | None = None,
+    ) -> None:
         self.model = model
         self.tokenizer = tokenizer
         self.batch_size = batch_size
         self.bf16 = bf16
+        self.template = template
         use_short_attention()
 
     @classmethod
@@ -64,7 +74,7 @@ class TransformersGenerator(Generator):
         seeds: Sequence[int] | None = None,
     ) -> Iterator[tuple[int, Generation]]:
         """Generates in batches of prompts of similar length, the shortest first."""
-        texts = rendered(self.tokenizer, prompts)
+        texts = rendered(self.tokenizer, prompts, self.template)
         for rows in in_order_of_length(texts, self.batch_size):
             with (
                 isolated(self.model, seeds[rows[0]] if seeds else 0),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from jinja2.exceptions import TemplateError
+from transformers import GenerationConfig
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.generation.decode import complete
@@ -29,6 +30,20 @@ def isolated(model: Any, seed: int) -> Iterator[None]:
             model.train(training)
 
 
+@contextmanager
+def own_settings_aside(model: Any) -> Iterator[None]:
+    """Inside, the model's generation_config.json has no say: a repetition penalty in it would change what is drawn.
+
+    Training draws without it too (TRL's `GRPOConfig` names all that it uses), as does vLLM with settings of ours.
+    """
+    base = model.get_base_model() if hasattr(model, "get_base_model") else model
+    own, base.generation_config = base.generation_config, GenerationConfig()
+    try:
+        yield
+    finally:
+        base.generation_config = own
+
+
 def sample(
     model: Any,
     tokenizer: Any,
@@ -38,9 +53,14 @@ def sample(
     system_prompt: str | None = None,
     seed: int = 0,
     batch_size: int = 256,
+    template: Mapping[str, Any] | None = None,
 ) -> list[str]:
-    """One completion a question, in order. Batches are of like length."""
-    prompts = rendered(tokenizer, [conversation(question, system_prompt) for question in questions])
+    """One completion a question, in order. Batches are of like length.
+
+    Args:
+        template: further arguments of the chat template, such as `enable_thinking`.
+    """
+    prompts = rendered(tokenizer, [conversation(question, system_prompt) for question in questions], template)
     completions = [""] * len(prompts)
     with isolated(model, seed):
         for rows in in_order_of_length(prompts, batch_size):
@@ -50,15 +70,19 @@ def sample(
     return completions
 
 
-def rendered(tokenizer: Any, messages: Sequence[Messages]) -> list[str]:
+def rendered(tokenizer: Any, messages: Sequence[Messages], template: Mapping[str, Any] | None = None) -> list[str]:
     """The conversations as the model's chat template writes them, up to where it answers.
+
+    Args:
+        template: further arguments of the chat template.
 
     Raises:
         BadInputError: the template refuses them, as some do with a system message.
     """
     try:
         return [
-            tokenizer.apply_chat_template(list(each), add_generation_prompt=True, tokenize=False) for each in messages
+            tokenizer.apply_chat_template(list(each), add_generation_prompt=True, tokenize=False, **(template or {}))
+            for each in messages
         ]
     except TemplateError as error:
         raise BadInputError(f"the chat template refuses the messages ({error}); try system_prompt: null") from error
@@ -85,16 +109,10 @@ def generate_batch(model: Any, tokenizer: Any, prompts: Sequence[str], sampling:
         decoding = {"do_sample": True, "temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
     ids = tokenizer(list(prompts), add_special_tokens=False)["input_ids"]
     ends = ends_of(model, tokenizer)
-    written = complete(
-        model,
-        ids,
-        tokenizer.pad_token_id,
-        ends,
-        max_new_tokens=sampling.max_new_tokens,
-        pad_token_id=tokenizer.pad_token_id,
-        eos_token_id=ends,
-        **decoding,
-    )
+    decoding |= {"max_new_tokens": sampling.max_new_tokens, "eos_token_id": ends}
+    with own_settings_aside(model):
+        empty = tokenizer.pad_token_id
+        written = complete(model, ids, empty, ends, pad_token_id=empty, **decoding)
     texts = tokenizer.batch_decode(written, skip_special_tokens=True)
     reasons = ["length" if set(ends).isdisjoint(ids) else "stop" for ids in written]
     return [Generation(text, reason) for text, reason in zip(texts, reasons, strict=True)]

@@ -40,6 +40,7 @@ def rollout_metrics(rollouts: Sequence[Rollout], misses_per_hit: float = 0.0) ->
         "accuracy/rule": share(Verdict.CORRECT),
         "verifier/unparseable_rate": share(Verdict.UNPARSEABLE),
         "verifier/timeout_rate": share(Verdict.TIMEOUT),
+        "verifier/error_rate": share(Verdict.ERROR),
         "verifier/no_answer_rate": sum(r.reason is Reason.NO_ANSWER for r in rollouts) / count,
         "hacking/gap": sum(r.reward for r in rollouts) / count - share(Verdict.CORRECT),
         "hacking/several_answers_rate": sum(r.several_answers for r in rollouts) / count,

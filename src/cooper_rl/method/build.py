@@ -20,7 +20,7 @@ from cooper_rl.method.reward_model import GROUP as REWARD_MODEL_GROUP
 from cooper_rl.method.reward_model import KNOWN as REWARD_MODELS
 from cooper_rl.method.reward_model import RewardModel
 from cooper_rl.method.world import Alone, World
-from cooper_rl.parts import find
+from cooper_rl.parts import check_contract, find
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifiers.kinds import misses_per_hit
@@ -87,15 +87,16 @@ def check_parts(settings: MethodSettings, reward_model_type: str = "verifyrm") -
     """Looks up every part that the settings name, before anything heavy is loaded.
 
     Raises:
-        BadInputError: a part has a name that is not known, or a reward needs a model and there is none.
+        BadInputError: a part has a name that is not known or another kind's base class, or a reward needs a model and
+            there is none.
     """
     make_reward(settings.reward)
     if reward_model_type not in REWARD_MODELS:  # ours need torch
         find(REWARD_MODEL_GROUP, reward_model_type, REWARD_MODELS)
     for name in source_names(settings):
-        find_source(name)
+        check_contract("negative source", name, find_source(name), NegativeSource)
     for name in settings.monitors:
-        find("cooper_rl.monitors", name, {})
+        check_contract("monitor", name, find("cooper_rl.monitors", name, {}), Monitor)
 
 
 def make_monitors(

@@ -53,6 +53,15 @@ class Journal:
         with path.open("a", encoding="utf-8") as file:
             file.write(line_of({"step": step, **{key: finite(value) for key, value in metrics.items()}}))
 
+    def add(self, step: int, metrics: Mapping[str, Any]) -> None:
+        """More metrics of a step, into its line of metrics.jsonl where that is the last one."""
+        rows = read_metrics(self.folder) if self.writes and (self.folder / METRICS).is_file() else []
+        if not rows or rows[-1]["step"] != step:
+            self.log(step, metrics)
+            return
+        rows[-1] |= {key: finite(value) for key, value in metrics.items()}
+        write_atomically(self.folder / METRICS, "".join(map(line_of, rows)))
+
     def _records(self, kind: str, step: int, rows: Sequence[dict[str, Any]]) -> None:
         lines = (line_of({"step": step, **{key: finite(value) for key, value in row.items()}}) for row in rows)
         write_atomically(self.folder / kind / f"step_{step:06d}.jsonl", "".join(lines))

@@ -17,11 +17,11 @@ from cooper_rl.method.doubt import Doubt
 from cooper_rl.method.journal import Journal
 from cooper_rl.method.judging import judged
 from cooper_rl.method.labelled import Labelled
-from cooper_rl.method.monitor import Monitor, load_states, save_states
+from cooper_rl.method.monitor import Monitor, load_states, save_states, seen
 from cooper_rl.method.pairs import PairResult, Pairs
 from cooper_rl.method.reward import make_reward
 from cooper_rl.method.reward_model import RewardModel
-from cooper_rl.method.skips import Skips
+from cooper_rl.method.skips import VERIFIER, Skips
 from cooper_rl.method.world import World
 from cooper_rl.records import Batch, Report, Sample
 from cooper_rl.verifiers import RuleVerifier
@@ -102,10 +102,11 @@ class Cooper:
         if self.settings.cotrain:
             report = self._update(report, batch)
         for monitor in self.monitors:
-            report = monitor.after(report, whole=saving)
+            report = seen(monitor, monitor.after(report, whole=saving))
         self._choose_reward()
         self.journal.write(report)
         self.skips.count("reward model", report.metrics.get("reward_model/skipped", 0.0) > 0)
+        self.skips.count(VERIFIER, report.metrics.get("verifier/error_rate", 0.0) == 1)
         return report
 
     def _update(self, report: Report, batch: Batch) -> Report:
@@ -122,7 +123,7 @@ class Cooper:
         """Called instead of `learn` where a checkpoint follows a step without a fresh batch."""
         report = Report(step)
         for monitor in self.monitors:
-            report = monitor.before_save(report)
+            report = seen(monitor, monitor.before_save(report))
         self.journal.write(report)
         return report
 

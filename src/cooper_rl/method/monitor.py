@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from cooper_rl.errors import BadInputError
 from cooper_rl.jsonl import write_atomically
 from cooper_rl.records import Report
 
@@ -45,6 +46,17 @@ class Monitor(ABC):
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Restores what `state` gave. Called instead of `begin`, after the reward model has been loaded."""
+
+
+def seen(monitor: Monitor, report: Any) -> Report:
+    """The report that a monitor returned.
+
+    Raises:
+        BadInputError: it returned something else.
+    """
+    if not isinstance(report, Report):
+        raise BadInputError(f"monitor {type(monitor).__name__}: returned a {type(report).__name__}, not the Report")
+    return report
 
 
 def save_states(monitors: Sequence[Monitor], folder: Path) -> None:

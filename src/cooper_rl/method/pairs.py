@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from cooper_rl.errors import BadInputError
 from cooper_rl.method.negatives import NegativeSource, Slot
 from cooper_rl.method.parting import parted
 from cooper_rl.method.world import Alone, World
@@ -159,7 +160,7 @@ class Pairs:
         """Asks a source for the negatives of its slots. All slots have the same source."""
         source = self.sources[slots[0].negative_source]
         if source.judged:
-            rows = list(zip(slots, source.propose(slots, batch, 0), strict=True))
+            rows = list(zip(slots, proposed(source, slots, batch, 0), strict=True))
             made = [(slot, text) for slot, text in rows if text is not None and text != slot.positive]
             filled_slots = {slot for slot, _ in made}
             return Filled(made, still_open=[slot for slot in slots if slot not in filled_slots])
@@ -167,7 +168,7 @@ class Pairs:
         for attempt in range(self.settings.negative_tries):
             if not filled.still_open:
                 break
-            texts = source.propose(filled.still_open, batch, attempt)
+            texts = proposed(source, filled.still_open, batch, attempt)
             made = [(slot, text) for slot, text in zip(filled.still_open, texts, strict=True) if text is not None]
             judged = self.verifier.explain_many([s.reference_answer for s, _ in made], [text for _, text in made])
             for (slot, text), verification in zip(made, judged, strict=True):
@@ -178,6 +179,22 @@ class Pairs:
                 else:
                     filled.rejected += 1
         return filled
+
+
+def proposed(source: NegativeSource, slots: Sequence[Slot], batch: Batch, attempt: int) -> list[str | None]:
+    """A source's proposals.
+
+    Raises:
+        BadInputError: it does not give a text, or None, for each slot.
+    """
+    found = source.propose(slots, batch, attempt)
+    name = f"negative source {slots[0].negative_source!r}"
+    if len(found) != len(slots):
+        raise BadInputError(f"{name}: proposed {len(found)} texts for {len(slots)} slots; give one, or None, for each")
+    others = [text for text in found if not isinstance(text, str | None)]
+    if others:
+        raise BadInputError(f"{name}: proposed a {type(others[0]).__name__}; give a text, or None, for each slot")
+    return list(found)
 
 
 def by_source(slots: Iterable[Slot]) -> Iterator[tuple[str, list[Slot]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from cooper_rl.parts import find
+from cooper_rl.parts import check_contract, find
 from cooper_rl.records import Verdict, Verification
 
 KNOWN = {
@@ -62,7 +62,9 @@ def make_reward(name: str, threshold: float | None = None) -> Reward:
     """The reward of this name, import path or entry point (group `cooper_rl.rewards`).
 
     Raises:
-        BadInputError: there is no such reward.
+        BadInputError: there is no such reward, or it is not derived from `Reward`.
     """
-    made: Reward = find("cooper_rl.rewards", name, KNOWN)(threshold)
+    found = find("cooper_rl.rewards", name, KNOWN)
+    check_contract("reward", name, found, Reward)
+    made: Reward = found(threshold)
     return made

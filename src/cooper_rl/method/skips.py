@@ -1,10 +1,12 @@
-"""Steps without a finite gradient: a few are skipped, many in a row end the run."""
+"""Steps that teach nothing, for want of a finite gradient or of any verdict: many in a row end the run."""
 
 from __future__ import annotations
 
 from collections import Counter
 
 from cooper_rl.errors import CooperError
+
+VERIFIER = "verifier"
 
 
 class Skips:
@@ -19,12 +21,17 @@ class Skips:
         self.in_a_row: Counter[str] = Counter()
 
     def count(self, model: str, skipped: bool) -> None:
-        """Counts a step of the policy or the reward model.
+        """Counts a step of the policy, the reward model or the verifier.
 
         Raises:
             CooperError: more than `limit` in a row were skipped.
         """
         self.in_a_row[model] = self.in_a_row[model] + 1 if skipped else 0
+        if self.in_a_row[model] > self.limit and model == VERIFIER:
+            raise CooperError(
+                f"in {self.in_a_row[model]} steps in a row the verifier failed on every completion (verdict ERROR);"
+                " `cooper verify --explain --verifier NAME` shows the error"
+            )
         if self.in_a_row[model] > self.limit:
             raise CooperError(
                 f"{self.in_a_row[model]} steps in a row had a {model} gradient that is not finite; the last checkpoint"

@@ -85,9 +85,11 @@ class PolicySettings(RunSettings):
         """Checks the types and ranges of these fields.
 
         Raises:
-            BadInputError: a value of the wrong type or out of its range.
+            BadInputError: a value of the wrong type or out of its range, or a run without steps.
         """
         check_fields(self, PolicySettings)
+        if self.max_steps == 0:
+            raise BadInputError("max_steps = 0: set the number of steps, or -1 for num_train_epochs")
 
     @property
     def generation_batches(self) -> int:

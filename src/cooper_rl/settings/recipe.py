@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,21 @@ from cooper_rl.settings.commands import known_keys, takes_training_recipe
 from cooper_rl.settings.reward import ARMS, resolve_arm
 from cooper_rl.settings.typecheck import check_range, checked
 
+OPTIONS = ("config", "resume", "engine")  # of the commands, beside the settings
+COMMAND_LINE = "command line"
 Layer = tuple[str, dict[str, Any]]  # (where it is written, its keys)
+
+
+class RecipeLoader(yaml.SafeLoader):
+    """YAML's safe loader, which refuses a key that is there twice: the last one would silently win."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        """The mapping of a node."""
+        keys = Counter(str(key.value) for key, _ in node.value)
+        twice = [key for key, count in keys.items() if count > 1 and key != "<<"]
+        if twice:
+            raise yaml.constructor.ConstructorError(None, None, f"{twice[0]} is there twice", node.start_mark)
+        return super().construct_mapping(node, deep)
 
 
 def load_recipe(path: str | Path | None, overrides: Sequence[str] = (), *, command: str = "train") -> dict[str, Any]:
@@ -44,7 +59,7 @@ def load_recipe(path: str | Path | None, overrides: Sequence[str] = (), *, comma
         fitting = checked_keys(keys, command, f"{path}: variant {name}")
         if name == variant:
             recipe = overlaid(recipe, fitting)
-    return overlaid(recipe, checked_keys(given, command, "command line"))
+    return overlaid(recipe, checked_keys(given, command, COMMAND_LINE))
 
 
 def checked_keys(keys: Mapping[str, Any], command: str, source: str) -> dict[str, Any]:
@@ -57,7 +72,8 @@ def checked_keys(keys: Mapping[str, Any], command: str, source: str) -> dict[str
     known, found = known_keys(command), {}
     for key, value in keys.items():
         if key not in known:
-            near = difflib.get_close_matches(str(key), known, 1)
+            others = OPTIONS if source == COMMAND_LINE else ()
+            near = difflib.get_close_matches(str(key), [*others, *known], 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise BadInputError(f"{source}: unknown key {key!r}{hint}")
         kind, metadata = known[key]
@@ -97,7 +113,7 @@ def read_layers(path: Path, above: tuple[Path, ...] = ()) -> list[Layer]:
     if path.resolve() in above:
         raise BadInputError(f"{path}: extends: the recipe extends itself")
     try:
-        keys = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        keys = yaml.load(path.read_text(encoding="utf-8"), RecipeLoader) or {}
     except UnicodeDecodeError as error:
         raise BadInputError(f"{path}: not a text in UTF-8") from error
     except yaml.YAMLError as error:

@@ -45,7 +45,10 @@ class RewardSettings(VerifierSettings):
         "True trains the reward model along with the policy (stage 2). Without it, arm decides.",
     )
     reward_threshold: float | None = setting(
-        None, "A score above this number gives the reward 1 and any other 0; null makes the score itself the reward."
+        None,
+        "A score above this number gives the reward 1 and any other 0; null makes the score itself the reward.",
+        least=0,
+        most=1,
     )
     verifier_deadline_seconds: float = setting(
         5.0, "The verifier gives up on a completion, with the verdict TIMEOUT, after this many seconds."

@@ -22,7 +22,7 @@ from functools import partial
 from typing import IO, Any
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.records import Reason, Verdict, Verification
+from cooper_rl.records import Reason, Verdict, Verification, texts
 from cooper_rl.verifiers.kinds import import_path
 from cooper_rl.verifiers.worker import HEADER
 
@@ -169,8 +169,9 @@ class RuleVerifier:
         """Verifications in the order of the arguments. All workers share the items.
 
         Raises:
-            ValueError: the numbers of references and completions differ.
+            ValueError: the numbers of references and completions differ, or an item is neither a text nor a number.
         """
+        references, completions = texts(references, "references"), texts(completions, "completions")
         if len(references) != len(completions):
             raise ValueError(f"{len(references)} references for {len(completions)} completions")
         if self._process != os.getpid():  # this is a fork, and the pipes belong to the parent

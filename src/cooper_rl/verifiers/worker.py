@@ -25,6 +25,7 @@ from cooper_rl.verifiers.math.number import number
 from cooper_rl.verifiers.math.stated import has_answer, hedged, read
 
 HEADER = struct.Struct("<I")
+MAX_ERROR = 200  # characters of an error's message that are kept
 FIELDS = [field.name for field in fields(Verification)]  # of an answer, in this order
 
 
@@ -53,6 +54,8 @@ def judge(explain: Explain, reference: str, completion: str) -> Verification:
     """
     try:
         found, reading = explain(reference, completion), read(completion)
+        if not isinstance(found, Verification):
+            raise TypeError(f"a verifier must return a Verification, not {type(found).__name__}")
         mismatch = found.verdict is Verdict.INCORRECT and found.reason is Reason.MISMATCH
         if mismatch and not has_answer(reading.completion, reference):
             return replace(found, reason=Reason.NO_ANSWER)
@@ -62,7 +65,8 @@ def judge(explain: Explain, reference: str, completion: str) -> Verification:
             stated = None
         return replace(found, several_answers=several, answer=one_writing(stated) if stated else None)
     except Exception as error:  # a library's failure becomes a verdict and does not crash the worker
-        return Verification(Verdict.ERROR, Reason.CRASH, parsed_answer=type(error).__name__)
+        told = f"{type(error).__name__}: {error}".split("\n")[0][:MAX_ERROR]
+        return Verification(Verdict.ERROR, Reason.CRASH, parsed_answer=told)
 
 
 @lru_cache(maxsize=4096)

@@ -17,7 +17,7 @@ from cooper_rl.attention import use_short_attention
 from cooper_rl.devices import own_device
 from cooper_rl.errors import BadInputError
 from cooper_rl.extras import optional
-from cooper_rl.records import Scorable, Triple
+from cooper_rl.records import Scorable, Triple, texts
 from cooper_rl.settings.files import ADAPTERS, base_of, check_model_folder, is_adapters, resolve_model
 from cooper_rl.steps import step_ends
 from cooper_rl.verifyrm import scoring, sharding
@@ -245,7 +245,7 @@ class VerifyRM:
                 `step_values`.
 
         Raises:
-            ValueError: the columns differ in length.
+            ValueError: the columns differ in length, or an item is neither a text nor a number.
         """
         rows = _rows(questions, references, completions)
         if spans is None:
@@ -304,4 +304,5 @@ def _rows(questions: Sequence[str], references: Sequence[str], completions: Sequ
     lengths = len(questions), len(references), len(completions)
     if len(set(lengths)) > 1:
         raise ValueError(f"questions, references and completions must have the same length, got {lengths}")
-    return [Triple(*fields) for fields in zip(questions, references, completions, strict=True)]
+    columns = {"questions": questions, "references": references, "completions": completions}
+    return [Triple(*row) for row in zip(*(texts(column, name) for name, column in columns.items()), strict=True)]

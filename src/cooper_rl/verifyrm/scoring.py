@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from transformers import DynamicCache
 
+from cooper_rl.attention import has_plain_layers
 from cooper_rl.packing import packed
 from cooper_rl.verifyrm.last_token import only_last
 
@@ -86,7 +87,9 @@ def score_ids(
 
     shared_B = [0] * len(ids_B_T)  # tokens of a row that it shares with others
     groups: list[list[int]] = []
-    for group in groups_of(ids_B_T):
+    # keys and values of a window, or the state of a recurrent layer, cannot be gone on from at another place
+    shareable = groups_of(ids_B_T) if has_plain_layers(DynamicCache(config=model.config)) else []
+    for group in shareable:
         shared = min(common_prefix([ids_B_T[i] for i in group]), *(wanted_B[i][0] for i in group))
         if shared * (len(group) - 1) >= WORTH_SHARING:
             groups.append(group)

@@ -26,6 +26,7 @@ from cooper_rl.verifyrm.trainer import RewardModelTrainer
 from cooper_rl.verifyrm.triples import read_triples
 
 logger = logging.getLogger(__name__)
+RECIPE = "recipe.json"  # beside the weights, once they are trained
 
 
 def train_reward_model(
@@ -82,9 +83,12 @@ def checkpoint_of(folder: Path, *, resume: bool) -> Path | None:
     Damaged ones after it are renamed, since transformers keeps those with the highest numbers.
 
     Raises:
-        BadInputError: the folder holds checkpoints and `resume` is false, or none of them is whole.
+        BadInputError: the folder holds checkpoints and `resume` is false, or none of them is whole, or it holds a
+            trained model and no checkpoint.
     """
     there = checkpoints(folder)
+    if not there and (folder / RECIPE).is_file():
+        raise BadInputError(f"{folder}: already holds a trained reward model; set another output_dir")
     if there and not resume:
         raise BadInputError(
             f"{folder}: already holds checkpoints of a run; continue it with --resume, or set another output_dir"
@@ -140,9 +144,7 @@ def save(
     (folder / "README.md").write_text(card)
     digest = hashlib.sha256((folder / reward_model.weights_file).read_bytes()).hexdigest()
     recipe = {key: value for key, value in asdict(config).items() if key != "output_dir"}
-    (folder / "recipe.json").write_text(
-        json.dumps({"recipe": recipe, "sha256": digest, "figures": metrics}, indent=2) + "\n"
-    )
+    (folder / RECIPE).write_text(json.dumps({"recipe": recipe, "sha256": digest, "figures": metrics}, indent=2) + "\n")
 
 
 def fitted_temperature(reward_model: VerifyRM, heldout: Sequence[LabelledCompletion]) -> float:

@@ -30,6 +30,7 @@ from cooper_rl.checkpoints import complete_checkpoint
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.steps import step_ends
+from cooper_rl.verifyrm import ranks
 from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.losses import bce_loss, prefix_loss, step_margin_loss
 from cooper_rl.verifyrm.model import VerifyRM
@@ -42,10 +43,13 @@ class LengthBuckets:
 
     Rows are shuffled into pools of 50 batches. Each pool is sorted by length and cut into batches, and the batches are
     shuffled.
+
+    Args:
+        ranks: with several of them the short batch comes last, where accelerate knows how to divide it.
     """
 
-    def __init__(self, lengths: Sequence[int], size: int, seed: int) -> None:
-        self.lengths, self.batch_size, self.seed = lengths, size, seed
+    def __init__(self, lengths: Sequence[int], size: int, seed: int, ranks: int = 1) -> None:
+        self.lengths, self.batch_size, self.seed, self.ranks = lengths, size, seed, ranks
         self.drop_last = False
         self.epoch = 0
 
@@ -66,6 +70,8 @@ class LengthBuckets:
             pool = sorted(order[start : start + 50 * size], key=lambda i: self.lengths[i])
             groups += [pool[i : i + size] for i in range(0, len(pool), size)]
         rng.shuffle(groups)
+        if self.ranks > 1:
+            groups.sort(key=lambda group: len(group) < size)
         return groups
 
 
@@ -96,7 +102,8 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
                 example["places"], example["step_labels"] = steps
         right = sum(t.correct for t in train)
         self.positive_weight = (len(train) - right) / right if config.class_balance and right else 1.0
-        self.buckets = LengthBuckets([len(i) for i in ids], config.per_device_train_batch_size, config.seed)
+        size = config.per_device_train_batch_size
+        self.buckets = LengthBuckets([len(i) for i in ids], size, config.seed, ranks.size())
         super().__init__(
             model=reward_model.model,
             args=arguments(config, len(self.buckets), evaluated=bool(heldout)),

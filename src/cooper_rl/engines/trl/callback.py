@@ -10,6 +10,8 @@ import torch
 from transformers import TrainerCallback
 
 from cooper_rl.engines.parts import environment, resolved
+from cooper_rl.errors import BadInputError
+from cooper_rl.method.journal import METRICS
 
 if TYPE_CHECKING:
     from cooper_rl.engines.trl.trainer import CooperTrainer
@@ -28,16 +30,41 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
     def __init__(self, trainer: CooperTrainer) -> None:
         self.trainer = trainer
         self.step_started = time.perf_counter()
+        self.started, self.begun_here = time.monotonic(), False
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if not self.trainer.journal.begun:  # a run from Python; `cooper train` begins it with its recipe
-            settings = {**resolved({}, args), "max_steps": state.max_steps}
-            self.trainer.journal.begin(settings, environment(args.seed), state.global_step or -1)
+        self.begun_here = not self.trainer.journal.begun  # a run from Python; `cooper train` begins it with its recipe
+        if self.begun_here:
+            self._begin(args, state)
         if state.global_step:
             return
         if self.trainer.heldout:
             self.trainer.journal.log(0, self.trainer.measure())
         self.trainer.cooper.begin()
+
+    def _begin(self, args: Any, state: Any) -> None:
+        """Begins the run's folder.
+
+        Raises:
+            BadInputError: it holds another run.
+        """
+        journal = self.trainer.journal
+        held = not state.global_step and (journal.folder / METRICS).is_file()
+        if self.trainer.cooper.world.add_up([float(held)])[0]:
+            raise BadInputError(
+                f"{journal.folder}: already holds a run; continue it with trainer.train(resume_from_checkpoint=True),"
+                " or choose another output_dir"
+            )
+        self.started = time.monotonic()
+        model = {"model_name_or_path": self.trainer.model.config._name_or_path}
+        settings = {**resolved({**model, **args.chosen()}, args), "max_steps": state.max_steps}
+        journal.begin(settings, environment(args.seed), state.global_step or -1)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if self.begun_here:
+            if not self.trainer.stopped_by:
+                self.trainer.journal.finish(state.global_step, time.monotonic() - self.started)
+            self.trainer.journal.begun = False
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.step_started = time.perf_counter()
@@ -64,6 +91,7 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
         signalled = cycle_ends and trainer.signalled_anywhere()
         saving = control.should_save or signalled
         metrics: dict[str, float] = {}
+        trainer.checked = saving
         if batch:  # None after a step on an old batch (num_iterations > 1), which has no stage 2
             reward.batch = None
             report = trainer.cooper.learn(batch, saving=saving)
@@ -84,7 +112,7 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
         )
         if trainer.heldout and due:
             metrics.update(trainer.measure())
-        if due or control.should_training_stop:  # with logging_steps > 1 these metrics would wait, the last for ever
-            control.should_log = True
+        if due or saving or control.should_training_stop:
+            control.should_log = True  # with logging_steps > 1 these metrics would wait, the last for ever
         metrics["memory/peak_gigabytes"] = peak_bytes(trainer.accelerator.device) / 1e9
         trainer.add_metrics(metrics)

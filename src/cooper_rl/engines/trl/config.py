@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from enum import Enum
+from typing import Any
 
 import torch
 from transformers import get_scheduler
 from trl import GRPOConfig
 
 from cooper_rl.errors import BadInputError
+from cooper_rl.settings.commands import known_keys
 from cooper_rl.settings.train import TrainerSettings
 
 
@@ -29,6 +32,16 @@ class CooperConfig(TrainerSettings, GRPOConfig):  # type: ignore[misc]
         GRPOConfig.__post_init__(self)
         if self.scale_rewards not in ("group", "batch", "none"):  # TRL itself checks this only in its first step
             raise BadInputError(f"scale_rewards = {self.scale_rewards!r}: must be group, batch or none")
+        uses = (
+            self.steps_per_generation or 1
+        ) * self.num_iterations  # micro-batches for which a generation batch is used
+        if uses % self.gradient_accumulation_steps:
+            raise BadInputError(
+                f"steps_per_generation x num_iterations = {uses} is not a multiple of gradient_accumulation_steps ="
+                f" {self.gradient_accumulation_steps}: stage 2 needs whole steps on each generated batch; change one"
+            )
+        if self.temperature <= 0:
+            raise BadInputError(f"temperature = {self.temperature}: completions are sampled; set it above 0")
         cycle = self.steps_of_a_batch
         if self.save_strategy not in ("steps", "no"):
             raise BadInputError(
@@ -46,6 +59,14 @@ class CooperConfig(TrainerSettings, GRPOConfig):  # type: ignore[misc]
                 f"lr_scheduler_kwargs {self.lr_scheduler_kwargs} do not fit lr_scheduler_type"
                 f" {self.lr_scheduler_type.value}: {error}"
             ) from error
+
+    def chosen(self) -> dict[str, Any]:
+        """The settings that a recipe may have and that differ from their defaults, as a recipe writes them."""
+        known = set(known_keys("train")) - {"generation_batch_size"}  # steps_per_generation, now resolved, says it too
+        found = {item.name: (getattr(self, item.name), item.default) for item in fields(self) if item.name in known}
+        differing = {name: value for name, (value, usual) in found.items() if value not in (usual, None, [], {})}
+        written = {name: value.value if isinstance(value, Enum) else value for name, value in differing.items()}
+        return {name: value for name, value in written.items() if isinstance(value, str | int | float | list | dict)}
 
     @property
     def steps_of_a_batch(self) -> int:

@@ -19,8 +19,7 @@ from transformers import DynamicCache, GenerationMixin
 from trl import GRPOTrainer
 from trl.models import unwrap_model_for_generation
 
-from cooper_rl.attention import use_short_attention
-from cooper_rl.generation.cache import has_plain_layers
+from cooper_rl.attention import has_plain_layers, use_short_attention
 from cooper_rl.generation.decode import complete, distinct_rows
 from cooper_rl.verifyrm.scoring import buckets, spread, tokens_of_a_pass
 
@@ -112,6 +111,8 @@ class LeanGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
 def continues_prompts(model: Any) -> bool:
     """Whether completions can go on from keys and values of their prompt as if both were one sequence."""
     base = model.get_base_model() if hasattr(model, "peft_config") else model
+    if any(each.is_prompt_learning for each in getattr(model, "peft_config", {}).values()):
+        return False  # virtual tokens come before the prompt
     config = base.config.get_text_config()
     rope = getattr(config, "rope_parameters", None) or {}
     return (

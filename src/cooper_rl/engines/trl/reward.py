@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cooper_rl.engines.credit import reference_values
+from cooper_rl.errors import BadInputError
 from cooper_rl.generation.sample import rendered
 from cooper_rl.method.credit import Ends, Values
 from cooper_rl.records import Batch, Sample
@@ -44,7 +45,7 @@ class CooperReward:
         nothing = [""] * len(prompts)
         columns = zip(
             question or [text_of(prompt) for prompt in prompts],
-            reference_answer,
+            map(str, reference_answer),
             [text_of(completion) for completion in completions],
             problem_id or nothing,
             worked_solution or nothing,
@@ -52,23 +53,41 @@ class CooperReward:
         )
         samples = [Sample(*row) for row in columns]
         policy_values = partial(self._reference_values, prompts, samples)
+        if not self.trainer.model.training:  # an evaluation: no pairs are drawn, and stage 2 does not learn from it
+            return [rollout.reward for rollout in self.trainer.cooper.judge(samples, policy_values).rollouts]
         batch = self.trainer.cooper.score(samples, self.trainer.state.global_step + 1, policy_values)
         self.completion_ids = completion_ids
-        if self.trainer.model.training:  # in an evaluation the batch is scored, but stage 2 does not learn from it
-            self.batch = batch
+        self.batch = batch
         return list(batch.rewards)
 
     def _reference_values(self, prompts: Sequence[Any], samples: Sequence[Sample], ends: Ends) -> Values:
         """The policy's own values of steps, for the credit `reference_gain`."""
         assert self.trainer
         tokenizer = self.trainer.processing_class
-        texts = [prompt if isinstance(prompt, str) else rendered(tokenizer, [prompt])[0] for prompt in prompts]
-        ids = tokenizer(texts, add_special_tokens=False)["input_ids"]
+        template = self.trainer.args.chat_template_kwargs
+        ids = [  # as TRL encodes them: a plain prompt gets the tokenizer's first token, a template writes its own
+            tokenizer(prompt)["input_ids"]
+            if isinstance(prompt, str)
+            else tokenizer(rendered(tokenizer, [prompt], template)[0], add_special_tokens=False)["input_ids"]
+            for prompt in prompts
+        ]
         policy = self.trainer.accelerator.unwrap_model(self.trainer.model)
         values: Values = reference_values(policy, tokenizer, ids, samples, ends)
         return values
 
 
 def text_of(messages: Any) -> str:
-    """The text of a completion or prompt, plain or conversational (its last message)."""
-    return messages if isinstance(messages, str) else str(messages[-1]["content"])
+    """The text of a completion or prompt, plain or conversational (its last message).
+
+    Raises:
+        BadInputError: the message has parts that are not text.
+    """
+    if isinstance(messages, str):
+        return messages
+    content = messages[-1]["content"]
+    if content is None or isinstance(content, str):
+        return content or ""
+    others = sorted({part.get("type", "?") for part in content} - {"text"})
+    if others:
+        raise BadInputError(f"a prompt has a part of type {others[0]}; the reward model reads text alone")
+    return "\n".join(part["text"] for part in content)

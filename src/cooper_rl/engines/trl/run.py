@@ -6,6 +6,7 @@ import logging
 import signal
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from cooper_rl.checkpoints import last_checkpoint
@@ -24,7 +25,7 @@ def run_training(recipe: Mapping[str, Any], *, resume: bool = False) -> None:
 
     Raises:
         CooperError: the hacking alarm stopped the run.
-        SystemExit: SIGTERM stopped it; its code is 128 + SIGTERM.
+        SystemExit: SIGTERM or Ctrl-C stopped it; its code is 128 + the signal's number.
     """
     named, config = settings_of(recipe)
     try:
@@ -46,18 +47,21 @@ def run_training(recipe: Mapping[str, Any], *, resume: bool = False) -> None:
         return
     trainer.accelerator.wait_for_everyone()
     started = time.monotonic()
-    before = signal.signal(signal.SIGTERM, lambda *_: setattr(trainer, "signalled", True))
+    before = {number: signal.signal(number, partial(stop, trainer)) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         with trainer.verifier:
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     step = trainer.state.global_step
     trainer.accelerator.wait_for_everyone()  # a rank that stops early would end without waiting for the others
     if trainer.stopped_by and step < trainer.state.max_steps:
         if trainer.stopped_by == "signal":
-            logger.warning("SIGTERM: stopped after step %d with a checkpoint; --resume continues", step)
-            raise SystemExit(128 + signal.SIGTERM)
+            number: int = trainer.signalled or signal.SIGTERM  # another rank may have received it
+            name = signal.Signals(number).name
+            logger.warning("%s: stopped after step %d with a checkpoint; --resume continues", name, step)
+            raise SystemExit(128 + number)
         raise CooperError(
             f"{config.output_dir}: the hacking alarm stopped the run after step {step}, with a checkpoint; look at the"
             " report, then continue with --resume --alarm_action log (or hybrid)"
@@ -65,6 +69,14 @@ def run_training(recipe: Mapping[str, Any], *, resume: bool = False) -> None:
     if step < config.max_steps:
         raise CooperError(f"{config.output_dir}: the run ended after step {step} of {config.max_steps}; see its log")
     trainer.journal.finish(step, time.monotonic() - started)
+
+
+def stop(trainer: CooperTrainer, number: int, _: Any) -> None:
+    """The handler of SIGTERM and of Ctrl-C: the run ends after the step, with a checkpoint; a second Ctrl-C ends it."""
+    trainer.signalled = number
+    if number == signal.SIGINT:
+        signal.signal(number, signal.default_int_handler)
+        logger.warning("stopping after this step, with a checkpoint; Ctrl-C again stops at once")
 
 
 def build_trainer(named: TrainRecipe, config: CooperConfig) -> CooperTrainer:

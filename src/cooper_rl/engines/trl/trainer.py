@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
 from datasets import Dataset
 from safetensors import SafetensorError
+from torch.utils.data import Sampler
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from trl.models import unwrap_model_for_generation
 
@@ -86,8 +88,10 @@ class CooperTrainer(LeanGRPOTrainer):
         check_credit(args.credit, sharded=self.is_fsdp_enabled or self.is_deepspeed_enabled)
         self.reward.trainer = self
         self.add_callback(CooperCallback(self))
-        self.signalled = self.alarm_stops = False  # this rank has received SIGTERM; the alarm ends the run
+        self.signalled = 0  # the number of the signal that this rank has received: SIGTERM or SIGINT
+        self.alarm_stops = False  # the alarm ends the run
         self.stopped_by = ""  # "signal" or "alarm" where one of them ended the run
+        self.checked = False  # the guard has checked the reward model of this step, as before each checkpoint
         used = reward_model if args.needs_reward_model else None
         self.reward_model = None if used is None else placed(used, args, self.accelerator.device)
         world = TorchWorld(self.accelerator.device)
@@ -104,12 +108,19 @@ class CooperTrainer(LeanGRPOTrainer):
         )
 
     def _assistant(self, generator: Generator | None) -> Assistant:
-        """The assistant on the given generator, or on the policy's base model, which is GRPO's reference policy."""
-        if generator is None and self.ref_model is None:
+        """The assistant on the given generator, or on the policy's base model, which is GRPO's reference policy.
+
+        A sharded reference policy would make the ranks wait for one another in each pass, and they do not ask it alike
+        often. Then each rank has a copy of its own.
+        """
+        sharded = self.is_fsdp_enabled or self.is_deepspeed_enabled
+        if generator is None and (self.ref_model is None or sharded):
             generator = TransformersGenerator.from_pretrained(self.model.config._name_or_path)
+            generator.template = self.args.chat_template_kwargs
         elif generator is None:
             reference = self.accelerator.unwrap_model(self.ref_model)
-            generator = TransformersGenerator(reference, self.processing_class, bf16=self.args.bf16)
+            template = self.args.chat_template_kwargs
+            generator = TransformersGenerator(reference, self.processing_class, bf16=self.args.bf16, template=template)
         return Assistant(generator, self.args.max_completion_length, self.args.seed)
 
     def measure(self) -> dict[str, float]:
@@ -122,8 +133,8 @@ class CooperTrainer(LeanGRPOTrainer):
             return self.heldout.measure(policy, self.processing_class, self.reward_model, self.verifier)
 
     def signalled_anywhere(self) -> bool:
-        """Whether any rank has received SIGTERM. Every rank must call this."""
-        return self.cooper.world.add_up([float(self.signalled)])[0] > 0
+        """Whether any rank has received SIGTERM or SIGINT. Every rank must call this."""
+        return self.cooper.world.add_up([float(self.signalled > 0)])[0] > 0
 
     def add_metrics(self, metrics: dict[str, float]) -> None:
         """Adds metrics to the next log line."""
@@ -132,8 +143,13 @@ class CooperTrainer(LeanGRPOTrainer):
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         super().log(logs, start_time)
-        if "train_runtime" not in logs:
+        if any(name.startswith("eval_") for name in logs):  # an evaluation after the step's line
+            self.journal.add(self.state.global_step, logs)
+        elif "train_runtime" not in logs:
             self.journal.log(self.state.global_step, logs)
+
+    def _get_train_sampler(self, dataset: Dataset | None = None) -> Any:
+        return SameOrderAgain(super()._get_train_sampler(dataset), lambda: int(self.state.epoch or 0))
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
         if isinstance(self.reward_model, RewardModelUpdater):
@@ -155,6 +171,8 @@ class CooperTrainer(LeanGRPOTrainer):
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         """Writes the method's part first, then the policy, then the mark that the folder is complete."""
         folder = Path(self.args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}"
+        if not self.checked:  # a callback of the user's asked for this checkpoint after the guard's turn
+            self.cooper.before_save(self.state.global_step)
         try:
             self.cooper.save(folder)
             super()._save_checkpoint(model, trial)
@@ -176,13 +194,40 @@ class CooperTrainer(LeanGRPOTrainer):
             self.cooper.load(Path(checkpoint))
 
 
+class SameOrderAgain(Sampler[int]):  # type: ignore[misc]
+    """TRL's order of the problems. A resumed run has that of its epoch, where TRL's would begin with the first again.
+
+    Args:
+        own: TRL's sampler.
+        epoch: the number of the epoch that begins.
+    """
+
+    def __init__(self, own: Any, epoch: Callable[[], int]) -> None:
+        self.own, self.epoch = own, epoch
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+    def __iter__(self) -> Iterator[int]:
+        if self.own.shuffle:
+            self.own.generator.manual_seed(self.own.seed)
+            for _ in range(self.epoch()):  # the orders of the epochs before
+                torch.randperm(self.own.num_samples, generator=self.own.generator)
+        return iter(self.own)
+
+
 def check_dataset(dataset: Dataset | None) -> None:
     """Refuses an empty data set or one without the columns that the reward reads."""
+    if dataset is not None and not hasattr(dataset, "__len__"):
+        raise BadInputError("the training data set is a stream; give one of known length (datasets.Dataset)")
     if dataset is None or len(dataset) == 0:
         raise BadInputError("the training data set is empty")
     missing = {"prompt", "reference_answer"} - set(dataset.column_names)
     if missing:
         raise BadInputError(f"the training data set lacks {sorted(missing)}; it has {sorted(dataset.column_names)}")
+    for row, reference in enumerate(dataset["reference_answer"]):
+        if reference is None or not str(reference).strip():
+            raise BadInputError(f"the training data set: row {row} has no reference_answer; leave it out")
 
 
 def check_credit(credit: str, *, sharded: bool) -> None:

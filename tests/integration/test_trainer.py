@@ -1,0 +1,149 @@
+"""CooperTrainer from Python: what its folder holds, what it refuses, and what an evaluation or a callback may do."""
+
+import json
+
+import pytest
+import yaml
+from datasets import Dataset
+from transformers import GenerationConfig, TrainerCallback
+
+from cooper_rl import CooperConfig, CooperTrainer, VerifyRM
+from cooper_rl.domains import load_problems
+from cooper_rl.engines.trl.reward import text_of
+from cooper_rl.engines.trl.trainer import SameOrderAgain, check_dataset, training_rows
+from cooper_rl.errors import BadInputError
+from cooper_rl.generation import Sampling, in_process
+from cooper_rl.generation.in_process import TransformersGenerator
+from cooper_rl.settings.files import EMBEDDED
+from cooper_rl.verifyrm.triples import read_triples
+
+NANO = EMBEDDED["nano"]
+
+
+def trainer(folder, anchors=(), rows=None, **settings):
+    chosen = {"max_steps": 2, "save_strategy": "no", "per_device_train_batch_size": 8, "num_generations": 4}
+    chosen |= {"max_completion_length": 24, "verifier_workers": 1, "reward_model_learning_rate": 1e-3}
+    chosen |= {"negative_sources": {"perturb": 1}, "pairs_per_prompt": 1, "guard_probes": 1, **settings}
+    args = CooperConfig(str(folder), arm="cooper", **chosen)
+    rows = training_rows(load_problems("nano", size=16, seed=0)) if rows is None else rows
+    more = {"eval_dataset": rows} if args.eval_strategy != "no" else {}
+    reward_model = VerifyRM.from_pretrained(NANO["reward_model"])
+    return CooperTrainer(str(NANO["policy"]), reward_model, args, rows, anchors=anchors, **more)
+
+
+def train(made):
+    with made.verifier:
+        made.train()
+
+
+def lines(folder):
+    return [json.loads(line) for line in (folder / "metrics.jsonl").open()]
+
+
+def test_the_folder_of_a_run_from_python_and_a_second_run_into_it(tmp_path):
+    first = trainer(tmp_path, learning_rate=3e-4)
+    train(first)
+    written = yaml.safe_load((tmp_path / "config.yaml").read_text())
+    assert written["learning_rate"] == 3e-4 and written["negative_sources"] == {"perturb": 1}
+    assert written["model_name_or_path"] == str(NANO["policy"]) and "beta" not in written, "defaults are left out"
+    assert json.loads((tmp_path / "finished.json").read_text())["step"] == 2
+    before = lines(tmp_path)
+    with pytest.raises(BadInputError, match="already holds a run; continue it with"):
+        train(first)
+    with pytest.raises(BadInputError, match="already holds a run; continue it with"):
+        train(trainer(tmp_path))
+    assert lines(tmp_path) == before
+
+
+def test_an_evaluation_draws_no_pairs_and_stands_in_its_steps_line(tmp_path):
+    made = trainer(tmp_path, eval_strategy="steps", eval_steps=1, num_generations_eval=2, per_device_eval_batch_size=8)
+    prepared, prepare = [], made.cooper.pairs.prepare
+    made.cooper.pairs.prepare = lambda batch: (prepared.append(batch.step), prepare(batch))
+    train(made)
+    assert prepared == [1, 2]
+    rows = lines(tmp_path)
+    assert [row["step"] for row in rows] == [1, 2]
+    assert all({"reward", "eval_reward"} <= row.keys() for row in rows)
+
+
+def test_a_checkpoint_that_a_callback_asks_for_holds_a_checked_reward_model(tmp_path):
+    class SaveNow(TrainerCallback):
+        def on_step_end(self, args, state, control, **_):
+            control.should_save = state.global_step == 1
+
+    made = trainer(tmp_path, read_triples(NANO["reward_model"] / "anchors.jsonl.gz")[:20], guard_steps=50)
+    made.add_callback(SaveNow())
+    guard, unchecked = made.cooper.monitors[-1], []
+    save = made.cooper.save
+    made.cooper.save = lambda folder: (unchecked.append(len(guard.tried)), save(folder))
+    train(made)
+    assert unchecked == [0] and (tmp_path / "checkpoint-1" / "complete.json").is_file()
+    assert any(len(list(path.open())) for path in (tmp_path / "pairs").iterdir()), "there was something to check"
+
+
+def test_an_epoch_has_the_order_of_a_straight_run():
+    from trl.trainer.utils import RepeatSampler
+
+    made = RepeatSampler(range(10), mini_repeat_count=1, batch_size=5, seed=3)
+    straight = [list(made) for _ in range(3)]
+    epoch = 0
+    again = SameOrderAgain(RepeatSampler(range(10), mini_repeat_count=1, batch_size=5, seed=3), lambda: epoch)
+    for epoch in (2, 0, 1):  # the sampler reads it
+        assert list(again) == straight[epoch]
+    assert straight[1] != straight[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"gradient_accumulation_steps": 4, "steps_per_generation": 1}, "steps_per_generation x num_iterations = 1 is"),
+        ({"gradient_accumulation_steps": 2, "steps_per_generation": 3}, "steps_per_generation x num_iterations = 3 is"),
+        ({"temperature": 0.0}, "temperature = 0.0: completions are sampled; set it above 0"),
+        ({"max_steps": 0}, "max_steps = 0: set the number of steps, or -1"),
+    ],
+)
+def test_settings_that_would_make_a_wrong_run_are_refused(tmp_path, settings, message):
+    with pytest.raises(BadInputError, match=message):
+        CooperConfig(str(tmp_path), arm="rule", num_generations=4, per_device_train_batch_size=8, **settings)
+
+
+def test_a_data_set_is_looked_through_before_training():
+    rows = [{"prompt": "1 + 1?", "reference_answer": "2"}, {"prompt": "2 + 2?", "reference_answer": " "}]
+    with pytest.raises(BadInputError, match="row 1 has no reference_answer"):
+        check_dataset(Dataset.from_list(rows))
+    with pytest.raises(BadInputError, match="row 1 has no reference_answer"):
+        check_dataset(Dataset.from_list([rows[0], {**rows[1], "reference_answer": None}]))
+    with pytest.raises(BadInputError, match="is a stream; give one of known length"):
+        check_dataset(Dataset.from_list(rows[:1]).to_iterable_dataset())
+    check_dataset(Dataset.from_list([{"prompt": "1 + 1?", "reference_answer": 2}]))
+
+
+def test_the_text_of_a_message_in_parts():
+    parts = [{"type": "text", "text": "What is"}, {"type": "text", "text": "1 + 1?"}]
+    assert text_of([{"role": "user", "content": parts}]) == "What is\n1 + 1?"
+    assert text_of([{"role": "assistant", "content": None}]) == ""
+    with pytest.raises(BadInputError, match="a prompt has a part of type image"):
+        text_of([{"role": "user", "content": [{"type": "image"}, *parts]}])
+
+
+def test_the_models_own_generation_settings_have_no_say():
+    """Training draws without them, so measuring does too."""
+    generator = TransformersGenerator.from_pretrained(str(NANO["policy"]))
+    prompts = [[{"role": "user", "content": f"What is {i} + {i}?"}] for i in range(6)]
+    sampling = Sampling(24, 0.0)
+    plain = generator.generate_or_none(prompts, sampling, 0)
+    own = GenerationConfig(repetition_penalty=5.0, eos_token_id=generator.tokenizer.eos_token_id)
+    generator.model.generation_config = own
+    assert generator.generate_or_none(prompts, sampling, 0) == plain
+    assert generator.model.generation_config is own
+
+
+def test_arguments_of_the_chat_template_reach_every_prompt(monkeypatch):
+    generator = TransformersGenerator.from_pretrained(str(NANO["policy"]))
+    seen = []
+    generator.tokenizer.chat_template = "{{ 'short' if brief else 'long' }} {{ messages[-1]['content'] }}"
+    batch = in_process.generate_batch
+    monkeypatch.setattr(in_process, "generate_batch", lambda *args: (seen.extend(args[2]), batch(*args))[1])
+    generator.template = {"brief": True}
+    generator.generate_or_none([[{"role": "user", "content": "1 + 1?"}]], Sampling(4, 0.0), 0)
+    assert seen == ["short 1 + 1?"]
