@@ -58,10 +58,9 @@ def run_training(recipe: Mapping[str, Any], *, resume: bool = False) -> None:
     trainer.accelerator.wait_for_everyone()  # a rank that stops early would end without waiting for the others
     if trainer.stopped_by and step < trainer.state.max_steps:
         if trainer.stopped_by == "signal":
-            number: int = trainer.signalled or signal.SIGTERM  # another rank may have received it
-            name = signal.Signals(number).name
-            logger.warning("%s: stopped after step %d with a checkpoint; --resume continues", name, step)
-            raise SystemExit(128 + number)
+            received = signal.Signals(trainer.signalled or signal.SIGTERM)  # another rank may have received it
+            logger.warning("%s: stopped after step %d with a checkpoint; --resume continues", received.name, step)
+            raise SystemExit(128 + received)
         raise CooperError(
             f"{config.output_dir}: the hacking alarm stopped the run after step {step}, with a checkpoint; look at the"
             " report, then continue with --resume --alarm_action log (or hybrid)"
