@@ -68,8 +68,8 @@ class ReasoningGymTask(Domain):
             yield from endless(self.task, start)
         except BadInputError:
             raise
-        except ValueError as error:
-            raise BadInputError(f"{self.name}: no such task ({error})") from error
+        except (ValueError, AssertionError) as error:  # an assertion: a task that needs settings, such as composite
+            raise BadInputError(f"{self.name}: no such task, or none without settings ({error})") from error
 
     def is_true(self, problem: Problem, completion: str) -> bool | None:
         """Whether the task's own scorer, in a process of its own, gives the stated answer the full mark."""
