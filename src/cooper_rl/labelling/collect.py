@@ -196,6 +196,8 @@ def record(config: CollectConfig, task: Task, generation: Generation) -> dict[st
     model, digest, sample = task.key
     if model == WRITTEN:
         label: bool | None = task.meant_right
+    elif model == WORKED:
+        label = True if task.truth else None  # right by construction, also where no closing sentence states the answer
     else:
         label = task.truth(task.problem, str(generation.text)) if task.truth else None
     return {
