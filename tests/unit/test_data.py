@@ -42,7 +42,7 @@ def test_a_record_in_svamp_s_shape_keeps_its_question(tmp_path):
     name = write(tmp_path / "a.jsonl", svamp, {"Body": "How many?", "Answer": 1})
     assert [p.question for p in load_problems(name)] == ["He has 2 hens. How many legs?", "How many?"]
     name = write(tmp_path / "b.jsonl", {"Body": "He has 2 hens.", "Question": ["How many legs?"], "Answer": 4})
-    with pytest.raises(BadInputError, match="b.jsonl:1: question must be text"):
+    with pytest.raises(BadInputError, match=r"b\.jsonl:1: question must be text"):
         load_problems(name)
 
 

@@ -82,7 +82,7 @@ def warn_of_shared(training: Sequence[Problem], heldout: Sequence[Problem]) -> N
     shared = sum(problem.question in trained_on for problem in heldout)
     if shared:
         logger.warning(
-            "%d of %d held-out questions are training questions too; name problems of their own as heldout_dataset_name",
+            "%d of %d held-out questions are training questions too; name other problems as heldout_dataset_name",
             shared,
             len(heldout),
         )
