@@ -161,8 +161,10 @@ def written_answer(task: Task) -> Generation:
 
     rng = random.Random(task.seed)
     answer = task.problem.reference_answer
-    write = rewritten if task.meant_right else changed
-    text = None if re.fullmatch(r"\s*-?(\d+|\d{1,3}(,\d{3})+)\s*", answer) else write(answer, rng)
+    if re.fullmatch(r"\s*-?(\d+|\d{1,3}(,\d{3})+)\s*", answer):
+        text = None
+    else:
+        text = rewritten(answer, rng, task.problem.question) if task.meant_right else changed(answer, rng)
     return Generation(None, "no other writing is known") if text is None else Generation(stated(text, rng), "stop")
 
 
