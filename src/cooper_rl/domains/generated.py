@@ -93,7 +93,10 @@ def bucket_of(question: str) -> int:
 
 
 def split_of(question: str) -> str:
-    """The split of a question, by a hash of its text, so that no question is ever in two splits."""
+    """The split of a question, by a hash of its text, so that no question is ever in two splits.
+
+    The same problem in other words may be in another split.
+    """
     return next(name for name, buckets in SPLITS.items() if bucket_of(question) in buckets)
 
 
