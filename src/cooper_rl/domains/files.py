@@ -65,7 +65,7 @@ def to_problem(record: dict[str, Any], place: str, source: str) -> Problem:
     answer = _first(record, ANSWER_FIELDS, place)
     answer = answer[0] if isinstance(answer, list) and len(answer) == 1 else answer
     body = record.get("Body")
-    if isinstance(body, str) and isinstance(question, str) and question is record.get("Question"):  # as in SVAMP
+    if isinstance(body, str) and isinstance(question, str) and question == record.get("Question"):  # as in SVAMP
         question = f"{body.strip()} {question.strip()}"
     if not isinstance(question, str) or not isinstance(answer, str | int | float):
         raise BadInputError(f"{place}: question must be text, and the answer text or a number")
