@@ -19,10 +19,10 @@ LABEL_FIELDS = ("correct", "label")
 
 
 def open_lines(path: Path) -> TextIO:
-    """Opens a text file for reading, gzip-compressed or not."""
+    """Opens a text file for reading, gzip-compressed or not, with or without a byte-order mark."""
     if path.suffix == ".gz":
-        return cast(TextIO, gzip.open(path, "rt", encoding="utf-8"))
-    return path.open(encoding="utf-8")
+        return cast(TextIO, gzip.open(path, "rt", encoding="utf-8-sig"))
+    return path.open(encoding="utf-8-sig")
 
 
 def records(lines: Iterable[str], source: str, first: int = 1) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from cooper_rl.errors import BackendError, BadInputError, MissingFileError
 from cooper_rl.jsonl import open_lines, readable, records
@@ -60,23 +60,32 @@ def read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield from _parquet(path)
         return
     with open_lines(path) as lines, readable(path):
-        if path.suffix == ".json" and lines.read(1) == "[":  # else it is JSONL named .json, such as AQuA's
-            lines.seek(0)
-            try:
-                whole = json.load(lines)
-            except json.JSONDecodeError as error:
-                raise BadInputError(f"{path}:{error.lineno}: not JSON ({error.msg})") from error
-            except (ValueError, RecursionError) as error:
-                if isinstance(error, UnicodeDecodeError):
-                    raise
-                raise BadInputError(f"{path}: not JSON ({error})") from error
-            for number, record in enumerate(whole, 1):
-                if not isinstance(record, dict):
-                    raise BadInputError(f"{path} record {number}: not a JSON object; each record must be one")
-                yield f"{path} record {number}", record
-            return
-        lines.seek(0)
-        yield from records(lines, str(path))
+        if path.name.endswith((".json", ".json.gz")) and _is_array(lines):  # else it is JSONL, as in AQuA's .json
+            yield from _array(lines, path)
+        else:
+            yield from records(lines, str(path))
+
+
+def _is_array(lines: TextIO) -> bool:
+    """Whether the first character that is not blank begins an array. Afterwards the file is at its start again."""
+    first = next((line.lstrip()[0] for line in iter(lambda: lines.readline(4096), "") if line.strip()), "")
+    lines.seek(0)
+    return first == "["
+
+
+def _array(lines: TextIO, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    try:
+        whole = json.load(lines)
+    except json.JSONDecodeError as error:
+        raise BadInputError(f"{path}:{error.lineno}: not JSON ({error.msg})") from error
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, UnicodeDecodeError):
+            raise
+        raise BadInputError(f"{path}: not JSON ({error})") from error
+    for number, record in enumerate(whole, 1):
+        if not isinstance(record, dict):
+            raise BadInputError(f"{path} record {number}: not a JSON object; each record must be one")
+        yield f"{path} record {number}", record
 
 
 def _parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -105,6 +114,7 @@ def from_hub(
         loaded: Iterable[dict[str, Any]] = datasets.load_dataset(
             name, configuration, split=split, data_files=data_files
         )
-    except (OSError, ValueError, datasets.exceptions.DatasetNotFoundError) as error:
-        raise BackendError(f"{name}: the hub cannot be read ({error}); set COOPER_DATA_DIR to local copies") from error
+    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:  # Runtime: it is a script
+        told = " ".join(str(error).split())
+        raise BackendError(f"{name}: the hub cannot be read ({told}); set COOPER_DATA_DIR to local copies") from error
     return loaded

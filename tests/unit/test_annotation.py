@@ -12,7 +12,7 @@ import time
 import pytest
 
 from cooper_rl.cli import app
-from cooper_rl.domains import Domain
+from cooper_rl.domains import Domain, load_problems
 from cooper_rl.errors import BackendError, BadInputError
 from cooper_rl.labelling.annotate import annotate
 from cooper_rl.labelling.collect import collect
@@ -93,8 +93,10 @@ def test_worked_solutions_are_taken_as_they_are(tmp_path, caplog):
     assert (record["completion"], record["model"]) == ("2 + 2 = 4", "worked_solutions")
 
 
-def test_a_data_set_s_own_scorer_labels_where_it_is_asked_to(tmp_path):
-    given = {"models": ["worked_solutions"], "dataset_names": ["schoolbook"], "dataset_size": 40}
+def test_a_data_set_s_own_scorer_labels_where_it_is_asked_to(serve, tmp_path):
+    solutions = {problem.question: problem.metadata["worked_solution"] for problem in load_problems("schoolbook")}
+    server = serve(lambda body, _: (200, said(solutions[body["messages"][-1]["content"]])))
+    given = {"models": [f"m@{server.url}"], "dataset_names": ["schoolbook"], "dataset_size": 40}
     collect(CollectConfig(output=str(tmp_path / "no.jsonl"), **given))
     assert not any("correct" in record for record in lines(tmp_path / "no.jsonl"))
     collect(CollectConfig(output=str(tmp_path / "yes.jsonl"), label_by_scorer=True, **given))
@@ -102,6 +104,14 @@ def test_a_data_set_s_own_scorer_labels_where_it_is_asked_to(tmp_path):
     assert all(r["correct"] for r in found if r["problem_id"].startswith("chain_sum"))
     added_up = [r["correct"] for r in found if r["problem_id"].startswith("time") and "+" in r["completion"]]
     assert added_up and not any(added_up)  # the last step is a sum without its unit
+
+
+def test_worked_solutions_are_right_where_labels_are_asked_for(tmp_path):
+    given = {"models": ["worked_solutions"], "dataset_names": ["nano", "schoolbook"], "dataset_size": 40}
+    collect(CollectConfig(output=str(tmp_path / "no.jsonl"), **given))
+    assert not any("correct" in record for record in lines(tmp_path / "no.jsonl"))
+    collect(CollectConfig(output=str(tmp_path / "yes.jsonl"), label_by_scorer=True, **given))
+    assert [record["correct"] for record in lines(tmp_path / "yes.jsonl")] == [True] * 80
 
 
 def test_written_answers_come_right_and_wrong_and_the_rule_confirms_them(tmp_path):

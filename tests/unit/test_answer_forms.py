@@ -190,6 +190,7 @@ UNEQUAL = [
     ("5:30", "18:30"),
     ("0.0011_2", "0.001_2"),
     ("5:30 am", "5:30 pm"),
+    ("5.5 am", "5.5 pm"),
     ("2", "twenty"),
     (r"\frac{1}{3}", r"0.\overline{2}"),
     (r"\lfloor \sqrt{n-1} \rfloor", r"\lfloor \frac{n}{2} \rfloor"),
@@ -222,6 +223,9 @@ OPEN = [
     ("1011_2", "11"),
     ("c_{13}", "12"),  # a name with an index, not a numeral
     ("10:30", "1:03"),
+    (r"\text{1:03 PM}", r"\text{1:6 PM}"),  # no times of day, so they are not read
+    ("1:03 PM", "1:6 PM"),
+    ("4:30 p.m.", "104:30 p.m."),
     ("5,1", "1"),
     ("[1,2]", "[1,2)"),
     ("Monday", "[1, 2)"),

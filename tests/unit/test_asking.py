@@ -25,6 +25,7 @@ from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.labelling import AnnotateConfig, CollectConfig
 from cooper_rl.synthesis.augment import augmented
 from cooper_rl.synthesis.same_answer import _decimal
+from cooper_rl.verifiers.math.stated import read
 from http_server import said
 
 TASKS = ("calendar_arithmetic", "complex_arithmetic", "word_sorting", "gcd")
@@ -204,6 +205,22 @@ def test_what_is_taught_as_wrong_does_not_state_the_right_answer(completion, ref
     assert grown and all(not triple.correct for triple in grown)
     stated = {completion.casefold(), rf"\boxed{{{reference.casefold()}}}", reference.casefold()}
     assert [t.completion for t in grown if t.completion.casefold() in stated] == []
+
+
+@pytest.mark.parametrize(
+    ("reasoning", "last"),
+    [
+        ("**Step 1**\nShe has 3 + 4 = 7 hens.\n", "**Step 2**\nHe has 10 hens on his farm.\n\nHe owns 10 hens"),
+        ("**Step 1**\nThere are 3 + 4 = 7 of her aunts.\n", "\n\nShe turns out to be an aunt of his mother"),
+    ],
+)
+def test_a_slip_that_ends_as_the_right_solution_is_not_taught_as_wrong(reasoning, last):
+    right = LabelledCompletion("q", "10", reasoning + last, True)
+    assert read(right.completion).stated is None
+    grown = augmented([right] * 300, forms=0, alone=0, wrong=1, seed=0)[300:]
+    slips = [triple.completion for triple in grown if triple.first_error is not None]
+    assert [text for text in slips if text.endswith(last[-12:])] == []
+    assert bool(slips) == ("10" in last)
 
 
 def test_the_likeliest_token_is_always_in_the_nucleus():

@@ -21,7 +21,9 @@ PUBLISHED = {  # how the published files write the problem number i
     "math500": lambda i: {"problem": f"{i} + 1?", "solution": "S", "answer": str(i)},
     "svamp": lambda i: {"Body": f"{i}.", "Question": "How many?", "Answer": float(i)},
     "olympiadbench": lambda i: {"question": f"{i} + 1?", "final_answer": [f"${i}$"]},
-    "odyssey": lambda i: {f"Problem {i}": {"question": f"{i} + 1?", "answer": str(i)}},
+    "odyssey": lambda i: {
+        f"Problem_{i}": {"question": f"{i} + 1?\n\n\\end{{problem}}\t\n\\noindent", "answer": f"{i}\\\\\n\\noindent"}
+    },
     "aqua": lambda i: {"question": f"{i}?", "options": ["A)1", "B)2"], "rationale": "R", "correct": "ABCDE"[i % 5]},
 }
 

@@ -74,6 +74,16 @@ def test_truth_refuses_hedges_and_nonsense():
     assert stated_number("The answer is 3/0.") == "undefined" == stated_number("The answer is 6.1/1.")
 
 
+def test_a_fraction_is_not_taken_for_its_first_number():
+    problem = next(p for p in NANO.problems("train", 60, 0) if p.metadata["task"] == "gsm_symbolic")
+    right = problem.reference_answer
+    assert NANO.is_true(problem, f"The answer is {right}.") and NANO.is_true(
+        problem, f"The answer is {2 * int(right)}/2."
+    )
+    for wrong in (f"{right}/7", f"{right}/23"):
+        assert "/" in canonical_number(wrong) and not NANO.is_true(problem, f"The answer is {wrong}."), wrong
+
+
 def test_a_completion_that_names_several_answers_is_wrong_for_truth_and_rule():
     rng = random.Random(0)
     problems = NANO.problems("train", 60, 1)

@@ -11,11 +11,13 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow.parquet
 import pytest
+from transformers import AutoTokenizer
 
 from cooper_rl.checkpoints import complete_checkpoint, last_checkpoint
+from cooper_rl.engines.parts import load_parts
 from cooper_rl.engines.verl import checkpoints, limits
 from cooper_rl.engines.verl.batches import Rows, in_order, place_of, rewards_of, whole_groups
-from cooper_rl.engines.verl.data import DataFiles, rows_of, sample_of, write_rows
+from cooper_rl.engines.verl.data import DataFiles, rows_of, sample_of, write_data, write_rows
 from cooper_rl.engines.verl.given import at, run_settings, settings_of
 from cooper_rl.engines.verl.metrics import dropped, row_of
 from cooper_rl.engines.verl.remote import RemoteRewardModel
@@ -193,6 +195,16 @@ def test_problems_as_verls_rows_and_back(tmp_path):
     ]
     back = [sample_of({**row, "raw_prompt": row["prompt"]}, "It is 2.") for row in rows]
     assert back == [Sample("1 + 1?", "2", "It is 2.", "p1", "So 2."), Sample("2 + 2?", "4", "It is 2.")]
+
+
+def test_a_file_named_for_training_and_measuring_is_warned_of_in_every_engine(tmp_path, caplog):
+    (tmp_path / "own.jsonl").write_text("".join(f'{{"question": "{i} + 1?", "answer": {i + 1}}}\n' for i in range(30)))
+    data = ["--dataset_name", str(tmp_path / "own.jsonl"), "--heldout_dataset_name", str(tmp_path / "own.jsonl")]
+    sizes = ["--dataset_size", "30", "--heldout_dataset_size", "5", "--arm", "rule", "--output_dir", str(tmp_path)]
+    named = settings(*data, *sizes)
+    write_data(named, AutoTokenizer.from_pretrained(EMBEDDED["nano-weekdays"]["policy"]))
+    load_parts(named, named)
+    assert len([line for line in caplog.messages if line.startswith("5 of 5 held-out questions are training")]) == 2
 
 
 def test_a_users_own_row_needs_a_reference_answer_only():

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from cooper_rl.records import Verdict
+from cooper_rl.synthesis.same_answer import UNITS
 from cooper_rl.synthesis.writings import changed, rewritten, rounded, stated
 from cooper_rl.verifiers import RuleVerifier
 
@@ -95,7 +96,6 @@ def test_what_a_few_ways_write():
         ("f(z) = z^2", "f(x)"),
         ("f(x) = x + 1", r"\text{ for all}"),
         ("10^4", "10000"),
-        ("12.5", r"\text{ "),
         ("(x+1)(x-2)", "x^{2}"),
         ("x**3/3 - 2*x + C", "x^3"),
     ],
@@ -118,6 +118,42 @@ def test_a_rounded_reference_accepts_the_exact_answer(rule, answer, near):
 @pytest.mark.parametrize("answer", ["12", "x + 1/3", "Monday", "(1, 2)", "", "10^{400}", "1, 2"])
 def test_what_has_no_decimal_near_it_is_not_rounded(answer):
     assert rounded(answer, random.Random(0)) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "unit"),
+    [
+        ("12.5", "How many grams of flour are left?", "grams"),
+        ("84", "How long does it take, in minutes?", "minutes"),
+        ("84", "Each eats 100 grams in 3 days. How many people eat?", ""),
+        (r"\$12.50", "How many dollars has he left?", ""),
+        ("$12", "How many points are there?", ""),
+        (r"40\%", "How many points are there?", ""),
+        ("3", "How many days and how many hours is it?", ""),
+        ("3", "", ""),
+    ],
+)
+def test_a_number_gets_the_unit_that_its_question_asks_for_and_no_other(answer, question, unit):
+    forms = [str(rewritten(answer, random.Random(seed), question)) for seed in range(80)]
+    added = {
+        known for known in UNITS for form in forms if re.search(rf"\d\}}* ?(\\text\{{ )?{re.escape(known)}\b", form)
+    }
+    assert added == ({unit} if unit else set())
+
+
+@pytest.mark.parametrize("answer", ["1 + 5i", "e^2", "-i", r"(-\infty, 0)"])
+def test_numbers_are_no_variables_and_an_interval_is_no_point(answer):
+    forms = [form.replace(" ", "") for form in written(answer, 80)]
+    assert not [form for form in forms if re.search(r"f\([ei]\)|\([A-Za-z],[A-Za-z]\)=|^\$?[A-Za-z]_?\d?=.*,", form)]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["0", "0.0", "0, 1", r"\pm 3", r"\frac{2}{2}", "1, 2", "a, b", "( H )", r"\begin{pmatrix} 0 \\ 0 \end{pmatrix}"],
+)
+def test_what_is_made_as_another_answer_is_not_the_same(rule, answer):
+    made = dict.fromkeys(changed(answer, random.Random(seed)) for seed in range(80))
+    assert [text for text in made if text is not None and rule.verify(answer, text) is Verdict.CORRECT] == []
 
 
 @pytest.mark.parametrize("answer", ["", "   ", "word " * 80, "∮" * 3, r"\frac{", "}{", "$$", "((((", "1" * 200])

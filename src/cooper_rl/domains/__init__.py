@@ -1,6 +1,15 @@
 """Problems by name: public data sets, local files, reasoning-gym tasks, the nano worlds and a user's own domains."""
 
 from cooper_rl.domains.domain import Domain, StoredDomain, Truth
-from cooper_rl.domains.problems import check_problems, find_domain, load_problems, truth_of
+from cooper_rl.domains.problems import check_problems, find_domain, load_problems, truth_of, warn_of_shared
 
-__all__ = ["Domain", "StoredDomain", "Truth", "check_problems", "find_domain", "load_problems", "truth_of"]
+__all__ = [
+    "Domain",
+    "StoredDomain",
+    "Truth",
+    "check_problems",
+    "find_domain",
+    "load_problems",
+    "truth_of",
+    "warn_of_shared",
+]

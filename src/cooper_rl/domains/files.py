@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from cooper_rl.records import Problem
 from cooper_rl.settings.files import local_file
 from cooper_rl.tables import read_records
 
-QUESTION_FIELDS = ("question", "problem", "prompt", "Body")
+QUESTION_FIELDS = ("question", "problem", "prompt", "Question", "Body")
 ANSWER_FIELDS = ("reference_answer", "reference", "final_answer", "answer", "Answer")
 
 
@@ -63,8 +64,13 @@ def to_problem(record: dict[str, Any], place: str, source: str) -> Problem:
     question = _first(record, QUESTION_FIELDS, place)
     answer = _first(record, ANSWER_FIELDS, place)
     answer = answer[0] if isinstance(answer, list) and len(answer) == 1 else answer
+    body = record.get("Body")
+    if isinstance(body, str) and isinstance(question, str) and question == record.get("Question"):  # as in SVAMP
+        question = f"{body.strip()} {question.strip()}"
     if not isinstance(question, str) or not isinstance(answer, str | int | float):
         raise BadInputError(f"{place}: question must be text, and the answer text or a number")
+    if isinstance(answer, float) and not math.isfinite(answer):
+        raise BadInputError(f"{place}: the answer is {answer}, which is no number; leave the record out or correct it")
     if not question.strip() or not str(answer).strip():
         raise BadInputError(f"{place}: the question or the answer is blank; leave the record out or fill it in")
     metadata = {"worked_solution": record["worked_solution"]} if record.get("worked_solution") else {}

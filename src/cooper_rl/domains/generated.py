@@ -68,8 +68,8 @@ class ReasoningGymTask(Domain):
             yield from endless(self.task, start)
         except BadInputError:
             raise
-        except ValueError as error:
-            raise BadInputError(f"{self.name}: no such task ({error})") from error
+        except (ValueError, AssertionError) as error:  # an assertion: a task that needs settings, such as composite
+            raise BadInputError(f"{self.name}: no such task, or none without settings ({error})") from error
 
     def is_true(self, problem: Problem, completion: str) -> bool | None:
         """Whether the task's own scorer, in a process of its own, gives the stated answer the full mark."""
@@ -93,7 +93,10 @@ def bucket_of(question: str) -> int:
 
 
 def split_of(question: str) -> str:
-    """The split of a question, by a hash of its text, so that no question is ever in two splits."""
+    """The split of a question, by a hash of its text, so that no question is ever in two splits.
+
+    The same problem in other words may be in another split.
+    """
     return next(name for name, buckets in SPLITS.items() if bucket_of(question) in buckets)
 
 

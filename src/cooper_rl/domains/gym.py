@@ -17,7 +17,8 @@ class GymWorld(Domain):
     """Problems of some of reasoning-gym's tasks, with worked solutions.
 
     Attributes:
-        weights: the tasks, each with its share of the problems.
+        weights: the tasks, each with its share of the draws. A task that has no new question left is passed over, so
+            its share of the problems falls as their number grows.
     """
 
     splits = tuple(SPLITS)
@@ -66,6 +67,7 @@ def problem_of(task: str, entry: dict[str, Any], question: str, steps: Sequence[
 def accepted(problem: Problem, value: str) -> bool:
     """Whether the scorer of the problem's generator gives this value the full mark."""
     task = str(problem.metadata["task"])
-    if value.startswith("-") != problem.reference_answer.startswith("-"):
-        return False  # gsm_symbolic's scorer reads the first digits only, and so ignores a sign
+    answer = problem.reference_answer
+    if value.startswith("-") != answer.startswith("-") or ("/" in value and "/" not in answer):
+        return False  # gsm_symbolic's scorer reads the first digits only: it ignores a sign, and takes 2/7 for 2
     return bool(scorer(task).score_answer(value, entry=problem.metadata["entry"]) == 1.0)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
+
 from cooper_rl.domains.domain import Domain, Truth
 from cooper_rl.domains.files import FileSet
 from cooper_rl.domains.generated import PREFIX, ReasoningGymTask
@@ -10,6 +13,8 @@ from cooper_rl.errors import BadInputError
 from cooper_rl.parts import find
 from cooper_rl.records import Problem
 from cooper_rl.tables import SUFFIXES, is_hub_id
+
+logger = logging.getLogger(__name__)
 
 GROUP = "cooper_rl.domains"
 KNOWN = {  # import paths, so that a domain is imported only when it is named
@@ -69,6 +74,18 @@ def load_problems(name: str, *, split: str = "train", size: int | None = None, s
     if not problems:
         raise BadInputError(f"{name}: split {split!r} has no problem with an answer")
     return problems
+
+
+def warn_of_shared(training: Sequence[Problem], heldout: Sequence[Problem]) -> None:
+    """Warns where held-out questions are training questions too, as where one file is named for both."""
+    trained_on = {problem.question for problem in training}
+    shared = sum(problem.question in trained_on for problem in heldout)
+    if shared:
+        logger.warning(
+            "%d of %d held-out questions are training questions too; name other problems as heldout_dataset_name",
+            shared,
+            len(heldout),
+        )
 
 
 def check_problems(name: str, split: str) -> None:

@@ -15,6 +15,7 @@ from cooper_rl.records import Problem
 from cooper_rl.tables import from_hub, read_records
 
 logger = logging.getLogger(__name__)
+_LAYOUT = re.compile(r"(\s|\\\\|\\noindent|\\end\{problem\})+$")  # what MathOdyssey's LaTeX source has after a text
 
 
 class HubPlace(NamedTuple):
@@ -147,7 +148,10 @@ class OlympiadBench(PublicSet):
 
 
 class Odyssey(PublicSet):
-    """MathOdyssey. The published file nests each problem under its number; the hub's records are flat."""
+    """MathOdyssey. The published file nests each problem under its number; the hub's records are flat.
+
+    Most texts end in layout commands of the LaTeX source, which are removed.
+    """
 
     name = "odyssey"
     local: ClassVar = {"test": "odyssey_math.jsonl"}
@@ -158,7 +162,8 @@ class Odyssey(PublicSet):
         if "answer" not in record:
             (record,) = record.values()
         names = ("problem_statement", "problem", "question")
-        return Fields(next(str(record[name]) for name in names if name in record), str(record["answer"]))
+        question = next(str(record[name]) for name in names if name in record)
+        return Fields(_LAYOUT.sub("", question), _LAYOUT.sub("", str(record["answer"])))
 
 
 class Aqua(PublicSet):

@@ -37,7 +37,10 @@ _FORMAT = re.compile(  # what a question says of the answer's format, at its end
 
 
 class Schoolbook(GymWorld):
-    """Sums, products, greatest common divisors, linear equations, durations and weekdays, as many of each."""
+    """Sums, products, greatest common divisors, linear equations, durations and weekdays, drawn equally often.
+
+    Products and divisors have few different questions: of 4,000 training problems they are 2 and 4 %.
+    """
 
     name = "schoolbook"
     weights: ClassVar = dict.fromkeys(SETTINGS, 1 / len(SETTINGS))

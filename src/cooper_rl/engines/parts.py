@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from cooper_rl.domains import load_problems, truth_of
+from cooper_rl.domains import load_problems, truth_of, warn_of_shared
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.generation import Generator, OpenAIServer
@@ -73,6 +73,7 @@ def load_parts(named: TrainRecipe, config: TrainerSettings) -> Parts:
     rehearsal, anchors = load_labelled(named, config)
     policy = resolve_model(named.model_name_or_path, "policy")
     assistant, heldout = load_assistant(named, config), load_heldout(named, config)
+    warn_of_shared(problems, heldout.problems if heldout else ())
     return Parts(policy, problems, reward_model, rehearsal, anchors, assistant, heldout)
 
 

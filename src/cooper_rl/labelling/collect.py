@@ -161,8 +161,10 @@ def written_answer(task: Task) -> Generation:
 
     rng = random.Random(task.seed)
     answer = task.problem.reference_answer
-    write = rewritten if task.meant_right else changed
-    text = None if re.fullmatch(r"\s*-?(\d+|\d{1,3}(,\d{3})+)\s*", answer) else write(answer, rng)
+    if re.fullmatch(r"\s*-?(\d+|\d{1,3}(,\d{3})+)\s*", answer):
+        text = None
+    else:
+        text = rewritten(answer, rng, task.problem.question) if task.meant_right else changed(answer, rng)
     return Generation(None, "no other writing is known") if text is None else Generation(stated(text, rng), "stop")
 
 
@@ -196,6 +198,8 @@ def record(config: CollectConfig, task: Task, generation: Generation) -> dict[st
     model, digest, sample = task.key
     if model == WRITTEN:
         label: bool | None = task.meant_right
+    elif model == WORKED:
+        label = True if task.truth else None  # right by construction, also where no closing sentence states the answer
     else:
         label = task.truth(task.problem, str(generation.text)) if task.truth else None
     return {

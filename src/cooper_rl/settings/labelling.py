@@ -39,6 +39,7 @@ class CollectConfig(SamplingSettings, AskingConfig):
     label_by_scorer: bool = setting(
         False,
         "Completions are labelled by their data set's own scorer, where it has one (reasoning-gym's tasks). "
+        "Its worked solutions are right. "
         "`cooper annotate` takes the label in place of a judge's vote.",
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 from cooper_rl.records import LabelledCompletion, Problem
 from cooper_rl.steps import step_ends
 from cooper_rl.synthesis import invented
-from cooper_rl.synthesis.perturb import perturb
+from cooper_rl.synthesis.perturb import figures, perturb
 from cooper_rl.synthesis.probes import PROBES
 from cooper_rl.synthesis.writings import closing, rewritten, rounded, stated
 from cooper_rl.synthesis.wrong_numbers import wrong_answer
@@ -79,7 +79,7 @@ def _in_other_forms(
         if rng.random() >= share:
             continue
         answer = triple.reference_answer
-        other = (rounded(answer, rng) if rng.random() < 0.3 else None) or rewritten(answer, rng)
+        other = (rounded(answer, rng) if rng.random() < 0.3 else None) or rewritten(answer, rng, triple.question)
         if other is not None:
             yield replace(triple, reference_answer=other)
 
@@ -91,6 +91,8 @@ def _corrupted(
         if not triple.correct or rng.random() >= share:
             continue
         if rng.random() < 0.5 and (changed := perturb(triple.completion, rng)) is not None:
+            if _ends_alike(triple.completion, changed):
+                continue
             found = slipped(triple, changed, steps)
         elif (hack := hacked(triple, rng)) is not None:
             found = _said(triple, hack, correct=False)
@@ -106,6 +108,12 @@ def _still_right(triple: LabelledCompletion, changed: str) -> bool:
     if hedged(after) or not after.stated:
         return False
     return any(same_text(after.stated, answer) for answer in (before.stated, triple.reference_answer) if answer)
+
+
+def _ends_alike(text: str, changed: str) -> bool:
+    """Whether a changed completion states no answer that is read, and ends in the same line or the same number."""
+    lines = [side.rstrip().rpartition("\n")[2] for side in (text, changed)]
+    return not read(changed).stated and (lines[0] == lines[1] or figures(text)[-1:] == figures(changed)[-1:])
 
 
 def _alone(triples: Sequence[LabelledCompletion], share: float, rng: random.Random) -> Iterator[LabelledCompletion]:

@@ -11,6 +11,7 @@ from cooper_rl.verifiers.math.markup import CLOSE, OPEN
 
 _DIGITS = re.compile(r"(?<![\d.])\d+(?:\.\d+)?")
 _LETTER = re.compile(r"(?P<before>\(?)(?P<letter>[A-J])(?P<after>\)?)")
+_ZERO_FIRST = re.compile(r"-? ?0+(?:\.0*)?(?![\d.])")
 FAMILIES = tuple(
     tuple(words.split())
     for words in (
@@ -44,6 +45,9 @@ def _other_sign(bare: str, rng: random.Random) -> str | None:
     value = value.strip()
     if not re.search(r"\d|\\", value) or value[0] in "([{" or re.search(r"[<>!]", name):
         return None
+    is_zero = not re.search(r"[1-9A-Za-z]", re.sub(r"\\(?:begin|end)\{\w+\}", "", value))
+    if is_zero or "\\pm" in value or _ZERO_FIRST.match(value):  # has no other sign
+        return None
     return f"{name}{equals} " * bool(equals) + (value[1:].strip() if value[0] == "-" else f"-{value}")
 
 
@@ -67,7 +71,9 @@ def _other_list(bare: str, rng: random.Random) -> str | None:
         items.remove(rng.choice(items))
     else:
         extra = _moved_number(rng.choice(items), rng)
-        items += [extra] if extra and extra not in items else []
+        if extra is None or extra in items:
+            return None
+        items.append(extra)
     return f"\\{{{', '.join(items)}\\}}" if braces else ", ".join(items)
 
 
@@ -86,7 +92,7 @@ def _other_function(bare: str, rng: random.Random) -> str | None:
 
 def _other_word(bare: str, rng: random.Random) -> str | None:
     text = bare.replace(OPEN, "").replace(CLOSE, "").strip()
-    if found := _LETTER.fullmatch(text):
+    if found := _LETTER.fullmatch(text.replace(" ", "")):
         other = rng.choice([letter for letter in "ABCDE" if letter != found["letter"]])
         return f"{found['before']}{other}{found['after']}"
     family = next((family for family in FAMILIES if text.lower() in family), None)

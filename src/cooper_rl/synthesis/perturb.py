@@ -42,6 +42,11 @@ def perturb(completion: str, rng: random.Random) -> str | None:
     return text if text != completion else _change_last(completion, rng)
 
 
+def figures(text: str) -> list[str]:
+    """The numbers of a text, as they are written."""
+    return [found.group() for found in _ANY.finditer(text)]
+
+
 def _change_last(completion: str, rng: random.Random) -> str | None:
     numbers = list(_ANY.finditer(completion))
     if not numbers:

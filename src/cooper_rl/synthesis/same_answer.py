@@ -72,10 +72,16 @@ def _without_unit(bare: str, rng: random.Random) -> str | None:
     return (found["number"] or found["angle"]) if found else None
 
 
-def _with_unit(bare: str, rng: random.Random) -> str | None:
-    if not any(known.fullmatch(bare) for known in (_INTEGER, _DECIMAL, _FRACTION)):
-        return None
-    return f"{bare} {OPEN}{rng.choice(UNITS)}{CLOSE}"
+def with_unit_of(question: str) -> Way:
+    """The way that adds the unit in which a question asks for a number, as in `how many grams`."""
+    asked = [unit for unit in UNITS if re.search(rf"\b(?:how many|number of|in) {re.escape(unit)}(?![\w^])", question)]
+
+    def with_unit(bare: str, rng: random.Random) -> str | None:
+        if len(asked) != 1 or not any(known.fullmatch(bare) for known in (_INTEGER, _DECIMAL, _FRACTION)):
+            return None
+        return f"{bare} {OPEN}{asked[0]}{CLOSE}"
+
+    return with_unit
 
 
 def _angle(bare: str, rng: random.Random) -> str | None:
@@ -130,7 +136,7 @@ def _assigned(bare: str, rng: random.Random) -> str | None:
     without_commands = re.sub(r"\\[A-Za-z]+", "", bare)
     if re.search(rf"[=<>,{OPEN}]|[A-Za-z]{{3}}", without_commands) or "\\in" in bare or bare[0] in "([":
         return None
-    letters = set(re.findall(r"[a-z]", without_commands))
+    letters = set(re.findall(r"[a-df-hj-z]", without_commands))  # e and i are numbers
     if not letters and re.search(r"\d", bare):
         return f"{rng.choice('xyakmn')} = {bare}"
     return f"f({letters.pop()}) = {bare}" if len(letters) == 1 else None
@@ -181,7 +187,9 @@ def _listed(bare: str, rng: random.Random) -> str | None:
 
 
 def _named(bare: str, rng: random.Random) -> str | None:
-    """Several answers, each with a name; a point as the values of x and y."""
+    """Several answers, each with a name; a point, which has no infinite end, as the values of x and y."""
+    if "\\infty" in bare:
+        return None
     point = bare[0] == "(" and bare[-1] == ")" and not re.search(r"[()]", bare[1:-1])
     items, braces = items_of(bare[1:-1] if point else bare)
     text = re.sub(r"\\(?!pm)[A-Za-z]+", "", bare[1:-1] if point else bare)
@@ -264,6 +272,6 @@ def _interval(left: str, low: str, high: str, right: str) -> str:
 
 
 SAME: tuple[Way, ...] = (
-    *(_number, _inner_number, _rooted, _without_unit, _with_unit, _angle, _assigned, _terms, _computed, _slash),
+    *(_number, _inner_number, _rooted, _without_unit, _angle, _assigned, _terms, _computed, _slash),
     *(_listed, _named, _plus_minus, _inequality, _set_builder, _member, _other_argument, _for_all),
 )

@@ -11,16 +11,22 @@ import re
 from collections.abc import Sequence
 
 from cooper_rl.synthesis.other_answer import OTHER
-from cooper_rl.synthesis.same_answer import MAX_OPERATIONS, SAME, Way
+from cooper_rl.synthesis.same_answer import MAX_OPERATIONS, SAME, Way, with_unit_of
 from cooper_rl.verifiers.math import algebra
-from cooper_rl.verifiers.math.markup import CLOSE, OPEN, strip_markup
+from cooper_rl.verifiers.math.markup import CLOSE, OPEN, same_text, strip_markup
 
 MAX_CHARACTERS = 160
 
 
-def rewritten(answer: str, rng: random.Random) -> str | None:
-    """The same answer in another writing; None if no other is found."""
-    return _written(answer, SAME, rng, required=False)
+def rewritten(answer: str, rng: random.Random, question: str = "") -> str | None:
+    """The same answer in another writing; None if no other is found.
+
+    Args:
+        question: its unit is added to a number that has none.
+    """
+    has_unit = re.search(r"%|\\\$", answer) or answer.count("$") % 2
+    ways = SAME if has_unit else (*SAME, with_unit_of(question.lower()))
+    return _written(answer, ways, rng, required=False)
 
 
 def changed(answer: str, rng: random.Random) -> str | None:
@@ -65,7 +71,8 @@ def _written(answer: str, ways: Sequence[Way], rng: random.Random, *, required: 
     bare = strip_markup(answer)
     if not 0 < len(bare) <= MAX_CHARACTERS:
         return None
-    found = next((text for way in rng.sample(ways, len(ways)) if (text := way(bare, rng)) is not None), None)
+    tried = (way(bare, rng) for way in rng.sample(ways, len(ways)))
+    found = next((text for text in tried if text is not None and not (required and same_text(text, bare))), None)
     if found is None and required:
         return None
     if found is not None and (required or rng.random() < 0.7):

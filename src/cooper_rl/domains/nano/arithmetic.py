@@ -38,7 +38,10 @@ GSM_SUFFIX = " Give the result as your final answer. Do not include units."
 
 
 class Arithmetic(NanoWorld):
-    """`nano`: problems whose answer is a number."""
+    """`nano`: problems whose answer is a number.
+
+    Products have few different questions: of 8,000 training problems they are 1 %, not 15.
+    """
 
     name = "nano"
     weights: ClassVar = {"gsm_symbolic": 0.5, "chain_sum": 0.2, "decimal_chain_sum": 0.15, "products": 0.15}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cooper_rl.domains import load_problems
+from cooper_rl.domains import load_problems, warn_of_shared
 from cooper_rl.errors import BadInputError
 from cooper_rl.generation import conversation
 from cooper_rl.records import Problem, Sample
@@ -42,6 +42,7 @@ def write_data(settings: TrainSettings, tokenizer: Any) -> DataFiles:
             size=settings.heldout_dataset_size,
             seed=settings.dataset_seed,
         )
+        warn_of_shared(problems, heldout)
         rows["heldout"] = rows_of(heldout, name, settings.system_prompt)
     files = {part: write_rows(folder / f"{part}.parquet", some) for part, some in rows.items()}
     longest = max(longest_prompt(some, tokenizer) for some in rows.values())

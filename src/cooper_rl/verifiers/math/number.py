@@ -23,6 +23,7 @@ _BASED = re.compile(
 _REPEATING = re.compile(r"(-?)(\d*)\.(\d*)\\(?:overline|bar) ?\{? ?(\d+) ?\}?")
 _ZEROS = re.compile(r"[-+]?00")
 _CLOCK = re.compile(r"\d{1,2}:\d\d(?!\d)")
+_HOUR = re.compile(r"\d{1,2}")
 _HALF_DAY = re.compile(r"(?<=\d) ?([ap])\.? ?m\.?", re.IGNORECASE)
 _SIGN = re.compile(r"\s*(?P<sign>[-+]?)\s*(?:(?:US|USD|EUR|Rs\.?)\s*)?[$€£¥₹]?\s*(?P<sign2>[-+]?)\s*")
 
@@ -65,6 +66,8 @@ class Number(AnswerForm):
                 return self._minutes == answer._minutes
             return self.clock.lstrip("0") == answer.clock.lstrip("0")  # 7:30 may be 7:30 pm
         if self._is_past_midnight or answer._is_past_midnight:  # 00:27 is not the ratio 0
+            return False
+        if {self.half_day, answer.half_day} == {"a", "p"}:
             return False
         if self.base != answer.base:  # compared with 1011_2, a numeral without a base is read in base 2
             based, bare = (self, answer) if self.base else (answer, self)
@@ -144,14 +147,16 @@ def number(text: str) -> Number | None:
         return None
     value, decimals = found
     value = value * scale * (Fraction(1, 100) if percent else 1) * (-1 if negative else 1)
-    clock = "" if negative else body if _CLOCK.fullmatch(body) else f"{body}:00" if half_day else ""
+    time = body if _CLOCK.fullmatch(body) else f"{body}:00" if half_day and _HOUR.fullmatch(body) else ""
+    if half_day and not time and ":" in body:  # 1:6 pm or 104:30 pm is neither a time of day nor a ratio
+        return None
     return Number(
         value,
         None if scale != 1 else decimals,
         percent,
         degrees,
         unit,
-        clock=clock,
+        clock="" if negative else time,
         scaled=scale != 1,
         half_day=half_day,
     )
