@@ -29,7 +29,7 @@ def benchmark_of(monkeypatch):
     return importlib.import_module
 
 
-class Understood(Exception):
+class UnderstoodError(Exception):
     """The command line was read."""
 
 
@@ -38,7 +38,7 @@ def test_documented_commands_are_understood(name, words, benchmark_of, monkeypat
     def read(parse):
         def reading(*arguments, **settings):
             parse(*arguments, **settings)
-            raise Understood
+            raise UnderstoodError
 
         return reading
 
@@ -46,7 +46,7 @@ def test_documented_commands_are_understood(name, words, benchmark_of, monkeypat
     own = "parse_known_args" if name == "gsm8k_arms" else "parse_args"
     monkeypatch.setattr(argparse.ArgumentParser, own, read(getattr(argparse.ArgumentParser, own)))
     monkeypatch.setattr(sys, "argv", [f"{name}.py", *shlex.split(words)])
-    with pytest.raises(Understood):
+    with pytest.raises(UnderstoodError):
         main()
 
 
@@ -74,5 +74,5 @@ def test_both_sides_of_a_timed_step_train_the_recipes_adapters(benchmark_of, tmp
     rows = steps.training_rows(steps.load_problems("nano-weekdays", size=16))
     for side in (steps.cooper, steps.plain):
         side(recipe, rows, 2, str(tmp_path))
-    assert all("lora_" in name for each in trained for name in each) and [len(each) > 0 for each in trained] == [True] * 2
+    assert len(trained) == 2 and all(each and all("lora_" in name for name in each) for each in trained)
     assert steps.adapters_of(TrainSettings.from_recipe({**recipe, "lora_rank": 0})) is None
