@@ -26,17 +26,25 @@ from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.engines.trl.trainer import CooperTrainer, training_rows
 from cooper_rl.generation import OpenAIServer
 from cooper_rl.settings.files import resolve_model
+from cooper_rl.settings.recipe import load_recipe
 from cooper_rl.verifyrm import VerifyRM
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from http_server import Server, said
 
+RECIPE = Path(__file__).parents[1] / "recipes" / "experiments" / "arithmetic.yaml"
+
+
+def config_of(steps: int, folder: str) -> CooperConfig:
+    """Arithmetic alone, with the assistant's negatives alone."""
+    own = {"negative_sources": {"assistant": 1}, "negative_tries": 1, "rehearsal_per_step": 0, "guard_steps": 0}
+    return CooperConfig(**{**settings(load_recipe(RECIPE), steps, folder), **own})
+
 
 def median_step(server: Server, steps: int, rows: Any, *, overlap: bool) -> float:
     """The median step of a cooper run whose negatives are the server's."""
     with tempfile.TemporaryDirectory() as folder:
-        own = {"negative_sources": {"assistant": 1}, "negative_tries": 1, "rehearsal_per_step": 0, "guard_steps": 0}
-        config = CooperConfig(**{**settings(steps, folder), **own})
+        config = config_of(steps, folder)
         reward_model = VerifyRM.from_pretrained("nano")
         assistant = OpenAIServer(server.url, "wrong", concurrency=64)
         trainer = CooperTrainer(resolve_model("nano", "policy"), reward_model, config, rows, assistant=assistant)

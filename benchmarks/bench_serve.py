@@ -22,6 +22,7 @@ import sqlite3
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -403,7 +404,7 @@ def overhead(folder: Path, steps: int, turns: int) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["parity", "load", "overhead", "client", "alone", "served"])
-    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--folder", type=Path, help="for the runs; by default a new temporary one, which is kept")
     parser.add_argument("--steps", type=int, default=120)
     parser.add_argument("--kills", type=int, default=KILLS)
     parser.add_argument("--samples", type=int, default=SAMPLES)
@@ -412,6 +413,7 @@ def main() -> None:
     parser.add_argument("--url", default="")
     parser.add_argument("--write", action="store_true", help="add the figures to docs/data/serve.json")
     a = parser.parse_args()
+    a.folder = a.folder or Path(tempfile.mkdtemp(prefix="bench-serve-"))
     if a.what == "client":
         client_run(a.folder, a.steps, a.url)
         return

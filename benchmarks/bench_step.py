@@ -31,6 +31,7 @@ from cooper_rl.engines.trl.trainer import CooperTrainer, training_rows
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.recipe import load_recipe
 from cooper_rl.settings.train import TrainRecipe, TrainSettings
+from cooper_rl.verifyrm.adapters import adapter_settings
 
 Data = dict[str, Any]
 
@@ -62,23 +63,11 @@ def settings(recipe: Data, steps: int, folder: str) -> Data:
     return {**kept, **changed, "disable_tqdm": True}
 
 
-def cooper(recipe: Data, rows: Any, steps: int, folder: str, credit: str = "outcome") -> list[float]:
-    """Step times of the cooper arm."""
-    named = TrainSettings.from_recipe(recipe)
-    config = CooperConfig(**settings(recipe, steps, folder), credit=credit)
-    rehearsal, anchors = load_labelled(named, named)
-    policy, reward_model = resolve_model(named.model_name_or_path, "policy"), load_reward_model(named, named)
-    trainer = CooperTrainer(policy, reward_model, config, rows, rehearsal=rehearsal, anchors=anchors)
-    with trainer.verifier:
-        return step_seconds(trainer)
-
-
-def plain(recipe: Data, rows: Any, steps: int, folder: str) -> list[float]:
-    """Step times of TRL alone, with the same weights as a frozen reward model on prompt and completion."""
-    named = TrainSettings.from_recipe(recipe)
+def trl_settings(recipe: Data, steps: int, folder: str) -> GRPOConfig:
+    """The same for TRL alone: those that it knows."""
     ours = set(CooperConfig.__dataclass_fields__) - set(GRPOConfig.__dataclass_fields__)
     kept = {k: v for k, v in settings(recipe, steps, folder).items() if k not in ours}
-    config = GRPOConfig(
+    return GRPOConfig(
         **{"bf16": False, **kept},
         loss_type="grpo",
         use_bias_correction_kl=False,
@@ -86,13 +75,36 @@ def plain(recipe: Data, rows: Any, steps: int, folder: str) -> list[float]:
         use_cpu=not torch.accelerator.is_available(),
         logging_steps=1,
     )
+
+
+def adapters_of(named: TrainRecipe) -> Any:
+    """The policy's adapters, where the recipe trains these alone."""
+    return adapter_settings("CAUSAL_LM", named.lora_rank, named.lora_alpha) if named.lora_rank else None
+
+
+def cooper(recipe: Data, rows: Any, steps: int, folder: str, credit: str = "outcome") -> list[float]:
+    """Step times of the cooper arm."""
+    named = TrainSettings.from_recipe(recipe)
+    config = CooperConfig(**settings(recipe, steps, folder), credit=credit)
+    rehearsal, anchors = load_labelled(named, named)
+    policy, reward_model = resolve_model(named.model_name_or_path, "policy"), load_reward_model(named, named)
+    data = {"rehearsal": rehearsal, "anchors": anchors}
+    trainer = CooperTrainer(policy, reward_model, config, rows, **data, peft_config=adapters_of(named))
+    with trainer.verifier:
+        return step_seconds(trainer)
+
+
+def plain(recipe: Data, rows: Any, steps: int, folder: str) -> list[float]:
+    """Step times of TRL alone, with the same weights as a frozen reward model on prompt and completion."""
+    named = TrainSettings.from_recipe(recipe)
     reward_model: Any = load_reward_model(named, named)
     trainer = GRPOTrainer(
         resolve_model(named.model_name_or_path, "policy"),
         reward_funcs=reward_model.model,
         reward_processing_classes=reward_model.tokenizer,
-        args=config,
+        args=trl_settings(recipe, steps, folder),
         train_dataset=rows,
+        peft_config=adapters_of(named),
     )
     return step_seconds(trainer)
 

@@ -20,7 +20,8 @@ from cooper_rl.verifiers.math.stated import has_answer
 LAST = 20  # steps whose rollouts are looked at
 LOST = 0.05  # of true accuracy, below its best so far: hacking has done harm
 KEPT = ("reward", "eval/true_accuracy", "eval/rule_accuracy", "eval/reward_model_accuracy")  # of every step
-
+POLICY = ("time/generate_seconds", "time/score_seconds", "time/policy_seconds")  # what TRL's step_time has in one
+STAGE_2 = ("time/pairs_seconds", "time/reward_model_seconds", "time/guard_seconds")  # and what it has not
 BY_TASK = {"schoolbook"}  # worlds whose rollouts are told apart by their task
 
 Data = dict[str, Any]
@@ -32,10 +33,8 @@ def entry_of(run: Run) -> Data:
     measured = run.series("eval/true_accuracy")
     anchors = run.values("reward_model/anchor_accuracy")
     guard = sum(run.values("time/guard_seconds"))
-    parts = ("step_time", "time/pairs_seconds", "time/reward_model_seconds", "time/guard_seconds")
-    seconds = sum(sum(run.values(name)) for name in parts)
     fooled = run.values("hacking/false_positive_rate")
-    steps = run.values("step_time")
+    steps = step_seconds(run)
     memory = run.values("memory/peak_gigabytes")
     alarm = HackingAlarm()  # worked out anew from the metrics
     last = list(judged_rollouts(run))
@@ -54,12 +53,22 @@ def entry_of(run: Run) -> Data:
         "loss_step": loss_step(measured),
         "rolled_back": int(sum(run.values("reward_model/rolled_back"))),
         "anchor_accuracy": {"first": anchors[0], "min": min(anchors), "end": anchors[-1]} if anchors else None,
-        "guard_share": guard / seconds if seconds else 0.0,
+        "guard_share": guard / sum(steps) if steps else None,
         "last_rollouts": last_rollouts(last, by_task=run.config["dataset_name"] in BY_TASK),
         "last_errors": last_errors(last),
         "blank": blank(run),
         "series": {name: [[step, round(value, 4)] for step, value in run.series(name)] for name in KEPT},
     }
+
+
+def step_seconds(run: Run) -> list[float]:
+    """How long each step took, stage 2 and the guard included; of the steps whose times are known."""
+    found = []
+    for row in run.metrics:
+        first = ("step_time",) if row.get("step_time") is not None else POLICY
+        if all(row.get(name) is not None for name in first):
+            found.append(sum(row.get(name) or 0.0 for name in (*first, *STAGE_2)))
+    return found
 
 
 def last_rollouts(judged: Sequence[Judged], *, by_task: bool) -> dict[str, dict[str, float]]:

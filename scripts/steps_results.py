@@ -12,7 +12,7 @@ Writes a record a run, and prints a row a variant, means over its seeds:
   they were credited with. Only where the credit is by these values.
 - tokens, repeated, blank: of the completions in the last ten steps the mean length, the share that says a step twice,
   and the share without any step.
-- seconds: median time of a step.
+- seconds: median time of a step, stage 2 included.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 from misjudged_results import finished_runs, problems_of, show
+from results_data import step_seconds
 
 from cooper_rl.checkpoints import last_checkpoint
 from cooper_rl.domains.nano.steps import STEP, Steps
@@ -110,7 +111,7 @@ def record_of(run: Run) -> Data:
         "slips_f1": f1_of(str(checkpoint / REWARD_MODEL), triples),
         "slips_f1_start": f1_of(start, triples),
         "tokens": fmean(run.values("completions/mean_length")[-LAST:]),
-        "seconds": median(run.values("step_time")),
+        "seconds": median(step_seconds(run)),
         **of_rollouts(run),
     }
     return {name: value for name, value in record.items() if value == value}  # without NaN

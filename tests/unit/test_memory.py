@@ -96,8 +96,12 @@ def test_doctor_says_whether_it_fits(monkeypatch, capsys):
     from cooper_rl.doctor import findings, memory
 
     monkeypatch.setattr(memory, "library_bytes", lambda: GIB)
+    monkeypatch.setattr(memory, "available", lambda: (memory.MAIN_MEMORY, 24.0))
     assert findings.print_findings(TrainSettings.from_recipe(QUICKSTART), as_json=False) == 0
-    assert "fits into" in capsys.readouterr().out
+    assert "fits into 24 GiB of main memory; leave room for half as much again" in capsys.readouterr().out
+    monkeypatch.setattr(memory, "available", lambda: ("a device", 24.0))
+    assert findings.print_findings(TrainSettings.from_recipe(QUICKSTART), as_json=False) == 0
+    assert "of a device\n" in capsys.readouterr().out
     monkeypatch.setattr(memory, "available", lambda: ("a small device", 0.05))
     assert findings.print_findings(TrainSettings.from_recipe(QUICKSTART), as_json=False) == 1
     said = capsys.readouterr().out

@@ -9,6 +9,7 @@ from trl import SFTConfig
 from cooper_rl.engines.trl.run import run_training
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.method.build import check_parts
+from cooper_rl.method.pairs import shares
 from cooper_rl.settings.checks import check_train_settings
 from cooper_rl.settings.labelling import AnnotateConfig, CollectConfig
 from cooper_rl.settings.recipe import load_recipe, parse_overrides, variants_of
@@ -76,6 +77,34 @@ def test_experiments(path, variant, tmp_path):
     assert recipe["max_completion_length"] == 64 and recipe["variant"] == variant and "variants" not in recipe
     check(made(recipe))
     assert f"--config recipes/experiments/{path.name} --seeds" in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "variant", "sources"),
+    [
+        ("pairs-alone", None, "mined mined mined perturb"),
+        ("negatives", "mined-and-perturbed", "mined mined mined perturb"),
+        ("negatives", "shuffled", "shuffle shuffle shuffle shuffle"),
+        ("reward", "continuous", "mined mined mined perturb"),
+        ("label-noise", "noise-20", "mined mined mined perturb"),
+        ("guard", "guarded", "mined mined mined perturb"),
+        ("long", "cooper", "mined mined mined perturb"),
+        ("reference", "without-reference", "mined mined mined perturb"),
+        ("mined", "mined-and-perturbed", "mined mined mined perturb"),
+        ("mined", "perturbed", "perturb perturb perturb perturb"),
+        ("assistant", "mined-and-base-policy", "mined mined mined assistant"),
+        ("domain", "cooper", "mined mined mined shuffle"),
+        ("replay", "replay", "mined mined"),
+        ("replay", "replay-without-mined", "perturb perturb"),
+        ("guard-closely", "guarded", "mined mined"),
+        ("misjudged", "cooper-30", "mined mined"),
+        ("steps", "outcome", "mined mined"),
+        ("credit", "outcome", "mined mined"),
+    ],
+)
+def test_an_experiment_has_the_pairs_of_its_published_runs(name, variant, sources):
+    recipe = load_recipe(FOLDER / f"{name}.yaml", ["--variant", variant] if variant else [])
+    assert shares(recipe["negative_sources"], recipe["pairs_per_prompt"]) == sources.split()
 
 
 def test_a_variant_lies_between_the_recipe_and_the_command_line(tmp_path):

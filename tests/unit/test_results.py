@@ -11,6 +11,9 @@ from types import ModuleType
 import pytest
 import yaml
 
+from cooper_rl.errors import BadInputError
+from cooper_rl.report.runs import Run
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -96,6 +99,55 @@ def test_the_step_that_reaches_a_level(results):
     measured = [[0, 0.4], [20, 0.6], [40, 0.8], [60, 0.5]]
     assert reached(measured, 0.65) == pytest.approx(25)
     assert reached(measured, 0.3) == 0 and reached(measured, 0.8) == 40 and reached(measured, 0.81) is None
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("hybrid=arithmetic/cooper", "has no run of 'hybrid', which hybrid.yaml names"),
+        (
+            "misjudged=arithmetic",
+            "misjudged: its records are made by the script that docs/experiments/misjudged.md names",
+        ),
+        ("hybird=arithmetic", "hybird: docs/data has no hybird.yaml"),
+    ],
+)
+def test_nothing_is_written_where_a_page_cannot_be(word, message, tmp_path, results, monkeypatch):
+    shutil.copytree(ROOT / "docs" / "data", tmp_path / "data")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file()}
+    monkeypatch.setattr(results, "DOCS", tmp_path)
+    monkeypatch.setattr("sys.argv", ["rebuild_results.py", word])
+    with pytest.raises(BadInputError, match=message):
+        results.main()
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file()} == before
+
+
+def test_new_records_take_the_place_of_the_old_ones(tmp_path, results, monkeypatch):
+    shutil.copytree(ROOT / "docs" / "data", tmp_path / "data")
+    monkeypatch.setattr(results, "DOCS", tmp_path)
+    monkeypatch.setattr("sys.argv", ["rebuild_results.py", "hybrid=hybrid,again:arithmetic/rule"])
+    results.main()
+    assert {run["arm"] for run in results.data_of("hybrid")} == {"cooper", "hybrid", "rule", "static", "again"}
+    assert "| again | 5 |" in (tmp_path / "experiments" / "hybrid.md").read_text()
+
+
+def test_the_whole_step_is_timed(results):
+    data = importlib.import_module("results_data")
+    trl = {"step_time": 3.0, "time/generate_seconds": 1.0, "time/score_seconds": 1.0, "time/policy_seconds": 1.0}
+    stage_2 = {"time/pairs_seconds": 0.5, "time/reward_model_seconds": 1.0, "time/guard_seconds": 0.5}
+    plain = {name: value for name, value in trl.items() if name != "step_time"}
+    rows = [{"step": 0}, trl, trl | stage_2, plain | stage_2, {"time/score_seconds": 1.0} | stage_2]
+    assert data.step_seconds(Run(Path("run"), {}, {}, rows)) == [3.0, 5.0, 5.0]
+
+
+def test_the_alarms_page_names_the_runs_of_other_pages_in_which_it_was_wrong():
+    folder = ROOT / "docs" / "data"
+    entries = [run for path in folder.glob("*.json") if path.stem != "alarm" for run in json.loads(path.read_text())]
+    scored = [run for run in entries if isinstance(run, dict) and "loss_step" in run and run["arm"] != "rule"]
+    limits = yaml.safe_load((folder / "alarm.yaml").read_text())["limits"]
+    for begin, has, lacks in (("Hacked without", "loss_step", "alarm_step"), ("An alarm", "alarm_step", "loss_step")):
+        (named,) = (set(re.findall(r"`([\w/-]+)`", text)) for text in limits if text.startswith(f"**{begin}"))
+        assert named == {run["name"] for run in scored if run[has] and not run[lacks]}
 
 
 def test_records_of_other_runs_are_kept(results, tmp_path, capsys):

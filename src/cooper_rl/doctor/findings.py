@@ -137,6 +137,8 @@ def memory(settings: TrainSettings) -> Iterator[Finding]:
     fits = peak < 0.95 * there
     smaller = "per_device_train_batch_size or reward_model_pairs_per_pass"
     way_out = "" if fits else f"; try a smaller {smaller}, lora_rank, or recipes/accelerate/fsdp2.yaml"
+    if fits and device == MAIN_MEMORY:
+        way_out = "; leave room for half as much again, since it grows over a run"
     what = "fits into" if fits else "does not fit into"
     yield Finding(
         "ok" if fits else "fail", "at the peak", f"{peak:8.2f} GiB: {what} {there:.0f} GiB of {device}{way_out}"

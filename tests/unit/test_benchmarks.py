@@ -1,0 +1,78 @@
+"""The benchmarks' commands in the documents are understood, and their settings can be built; nothing is measured."""
+
+import argparse
+import importlib
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from cooper_rl.settings.recipe import load_recipe
+from cooper_rl.settings.train import TrainSettings
+
+ROOT = Path(__file__).parents[2]
+COMMAND = re.compile(r"python benchmarks/(\w+)\.py\b([^`\n#|([]*)")
+COMMANDS = sorted(
+    {
+        (name, words.strip())
+        for path in [*ROOT.glob("docs/**/*.md"), *ROOT.glob("*.md"), *ROOT.glob("benchmarks/*.py")]
+        for name, words in COMMAND.findall(path.read_text().replace("\\\n", " "))
+    }
+)
+
+
+@pytest.fixture
+def benchmark_of(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    return importlib.import_module
+
+
+class UnderstoodError(Exception):
+    """The command line was read."""
+
+
+@pytest.mark.parametrize(("name", "words"), COMMANDS)
+def test_documented_commands_are_understood(name, words, benchmark_of, monkeypatch):
+    def read(parse):
+        def reading(*arguments, **settings):
+            parse(*arguments, **settings)
+            raise UnderstoodError
+
+        return reading
+
+    main = benchmark_of(name).main
+    own = "parse_known_args" if name == "gsm8k_arms" else "parse_args"
+    monkeypatch.setattr(argparse.ArgumentParser, own, read(getattr(argparse.ArgumentParser, own)))
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", *shlex.split(words)])
+    with pytest.raises(UnderstoodError):
+        main()
+
+
+@pytest.mark.parametrize("name", ["quickstart", "smollm2", "smollm2-135m"])
+def test_the_settings_of_a_timed_step(name, benchmark_of, tmp_path):
+    steps = benchmark_of("bench_step")
+    recipe = load_recipe(ROOT / "recipes" / f"{name}.yaml")
+    ours = steps.CooperConfig(**steps.settings(recipe, 3, str(tmp_path)))
+    theirs = steps.trl_settings(recipe, 3, str(tmp_path))
+    assert ours.max_steps == theirs.max_steps == 3 and ours.output_dir == theirs.output_dir == str(tmp_path)
+    assert ours.bf16 == theirs.bf16 == recipe.get("bf16", False)
+    assert benchmark_of("bench_overlap").config_of(3, str(tmp_path)).negative_sources == {"assistant": 1}
+
+
+def test_both_sides_of_a_timed_step_train_the_recipes_adapters(benchmark_of, tmp_path, monkeypatch):
+    steps, trained = benchmark_of("bench_step"), []
+
+    def names(trainer):
+        trained.append([name for name, p in trainer.model.named_parameters() if p.requires_grad])
+        return [1.0]
+
+    monkeypatch.setattr(steps, "step_seconds", names)
+    small = {"lora_rank": 4, "arm": "cooper", "per_device_train_batch_size": 8, "max_completion_length": 8}
+    recipe = {**load_recipe(ROOT / "recipes" / "quickstart.yaml"), **small}
+    rows = steps.training_rows(steps.load_problems("nano-weekdays", size=16))
+    for side in (steps.cooper, steps.plain):
+        side(recipe, rows, 2, str(tmp_path))
+    assert len(trained) == 2 and all(each and all("lora_" in name for name in each) for each in trained)
+    assert steps.adapters_of(TrainSettings.from_recipe({**recipe, "lora_rank": 0})) is None
