@@ -167,9 +167,7 @@ def check_before_training(recipe: dict[str, Any], *, resume: bool = False, engin
 
     settings = TrainSettings.from_recipe(recipe)
     check_parts(settings, settings.reward_model_type)
-    if engine != "verl":  # it counts a batch over all devices, and checks that itself
-        settings.check_groups()
-    check_train_settings(settings, resume=resume)
+    check_train_settings(settings, resume=resume, engine=engine)
     check_problems(settings.dataset_name, settings.dataset_split)
     if settings.heldout_dataset_name:
         check_problems(settings.heldout_dataset_name, settings.heldout_dataset_split)

@@ -40,12 +40,14 @@ MAY_DIFFER = {  # between a recipe and a run of it
 FREE_OF_TRL = ("num_train_epochs", "run_name", "tf32", "save_strategy")
 
 
-def check_train_settings(settings: TrainSettings, *, resume: bool = False) -> None:
+def check_train_settings(settings: TrainSettings, *, resume: bool = False, engine: str = "trl") -> None:
     """Checks everything that can be checked without loading a model.
 
     Raises:
         MissingFileError, BadInputError: the first fault found; the message has one line, with the way out.
     """
+    if engine != "verl":  # it counts a batch over all devices, and checks that itself
+        settings.check_groups()
     check_policy_folder(resolve_model(settings.model_name_or_path, "policy"), "model_name_or_path")
     if settings.needs_reward_model:
         name = settings.reward_model_name_or_path
