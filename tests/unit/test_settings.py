@@ -178,7 +178,7 @@ def test_bad_values_are_named_with_their_source(command, key, value, message, tm
 def test_a_key_that_is_there_twice_is_refused(tmp_path):
     path = tmp_path / "r.yaml"
     path.write_text("max_steps: 1\narm: rule\nmax_steps: 2\n")
-    with pytest.raises(BadInputError, match=r"r.yaml: not valid YAML: max_steps is there twice .* line 1"):
+    with pytest.raises(BadInputError, match=r"r.yaml: not valid YAML: max_steps is there twice in .*, line 3"):
         load_recipe(path)
 
 

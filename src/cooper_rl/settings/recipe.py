@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,16 +19,19 @@ COMMAND_LINE = "command line"
 Layer = tuple[str, dict[str, Any]]  # (where it is written, its keys)
 
 
-class RecipeLoader(yaml.SafeLoader):
-    """YAML's safe loader, which refuses a key that is there twice: the last one would silently win."""
+def check_keys(node: yaml.Node | None) -> None:
+    """Refuses a key that a mapping of a YAML text has twice: the last one would silently win.
 
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        """The mapping of a node."""
-        keys = Counter(str(key.value) for key, _ in node.value)
-        twice = [key for key, count in keys.items() if count > 1 and key != "<<"]
-        if twice:
-            raise yaml.constructor.ConstructorError(None, None, f"{twice[0]} is there twice", node.start_mark)
-        return super().construct_mapping(node, deep)
+    Raises:
+        yaml.YAMLError: with the key and its line.
+    """
+    if isinstance(node, yaml.MappingNode):
+        seen = set()
+        for key, value in node.value:
+            if key.value in seen and key.value != "<<":
+                raise yaml.MarkedYAMLError(problem=f"{key.value} is there twice", problem_mark=key.start_mark)
+            seen.add(str(key.value))
+            check_keys(value)
 
 
 def load_recipe(path: str | Path | None, overrides: Sequence[str] = (), *, command: str = "train") -> dict[str, Any]:
@@ -113,7 +115,9 @@ def read_layers(path: Path, above: tuple[Path, ...] = ()) -> list[Layer]:
     if path.resolve() in above:
         raise BadInputError(f"{path}: extends: the recipe extends itself")
     try:
-        keys = yaml.load(path.read_text(encoding="utf-8"), RecipeLoader) or {}
+        text = path.read_text(encoding="utf-8")
+        check_keys(yaml.compose(text, yaml.SafeLoader))
+        keys = yaml.safe_load(text) or {}
     except UnicodeDecodeError as error:
         raise BadInputError(f"{path}: not a text in UTF-8") from error
     except yaml.YAMLError as error:

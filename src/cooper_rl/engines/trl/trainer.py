@@ -54,6 +54,11 @@ class CooperTrainer(LeanGRPOTrainer):
         BadInputError: the arm needs a reward model, or the data set is empty or lacks a column.
     """
 
+    signalled = 0  # the number of the signal that this rank has received: SIGTERM or SIGINT
+    alarm_stops = False  # the alarm ends the run
+    stopped_by = ""  # "signal" or "alarm" where one of them ended the run
+    checked = False  # the guard has checked the reward model of this step, as before each checkpoint
+
     def __init__(
         self,
         model: str,
@@ -88,10 +93,6 @@ class CooperTrainer(LeanGRPOTrainer):
         check_credit(args.credit, sharded=self.is_fsdp_enabled or self.is_deepspeed_enabled)
         self.reward.trainer = self
         self.add_callback(CooperCallback(self))
-        self.signalled = 0  # the number of the signal that this rank has received: SIGTERM or SIGINT
-        self.alarm_stops = False  # the alarm ends the run
-        self.stopped_by = ""  # "signal" or "alarm" where one of them ended the run
-        self.checked = False  # the guard has checked the reward model of this step, as before each checkpoint
         used = reward_model if args.needs_reward_model else None
         self.reward_model = None if used is None else placed(used, args, self.accelerator.device)
         world = TorchWorld(self.accelerator.device)
