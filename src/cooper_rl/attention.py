@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from transformers import DynamicCache
-from transformers.cache_utils import DynamicLayer
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
@@ -24,10 +24,19 @@ def use_short_attention() -> None:
     ALL_ATTENTION_FUNCTIONS["sdpa"] = short_attention
 
 
-def has_plain_layers(cache: Any) -> bool:
-    """Whether a cache holds every token of every layer: no sliding windows, no recurrent states, nothing quantised."""
+def has_plain_layers(cache: Any, tokens: int | None = None) -> bool:
+    """Whether a cache holds every token of every layer: no sliding windows, no recurrent states, nothing quantised.
+
+    Args:
+        tokens: that many tokens come; a window as wide as that is none.
+    """
+
+    def is_plain(layer: Any) -> bool:
+        wide = tokens is not None and type(layer) is DynamicSlidingWindowLayer and tokens <= layer.sliding_window
+        return type(layer) is DynamicLayer or wide
+
     layers = cache.layers if type(cache) is DynamicCache else []
-    return bool(layers) and all(type(layer) is DynamicLayer for layer in layers)
+    return bool(layers) and all(map(is_plain, layers))
 
 
 def short_attention(

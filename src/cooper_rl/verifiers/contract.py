@@ -125,7 +125,7 @@ def _check_hostile(verifier: RuleVerifier, reference: str, completion: str) -> N
     found = verifier.explain(reference, completion)
     seconds, text = time.monotonic() - started, completion[:60]
     raised = found.parsed_answer if found.verdict is Verdict.ERROR else None
-    assert raised in (None, "MemoryError"), f"{verifier.kind} raised {raised} on {text!r}"
+    assert raised is None or raised.startswith("MemoryError"), f"{verifier.kind} raised {raised} on {text!r}"
     wrongly = found.verdict is Verdict.CORRECT and reference not in completion
     assert not wrongly, f"{verifier.kind} says CORRECT of {text!r} where the reference is {reference!r}"
     in_time = seconds < verifier.deadline_seconds + GRACE_SECONDS

@@ -87,9 +87,10 @@ def score_ids(
 
     shared_B = [0] * len(ids_B_T)  # tokens of a row that it shares with others
     groups: list[list[int]] = []
-    # keys and values of a window, or the state of a recurrent layer, cannot be gone on from at another place
-    shareable = groups_of(ids_B_T) if has_plain_layers(DynamicCache(config=model.config)) else []
-    for group in shareable:
+    # keys and values of a narrow window, or the state of a recurrent layer, cannot be gone on from at another place
+    most = 2 * max(map(len, ids_B_T), default=0)  # a padded prefix and what follows it
+    shareable = has_plain_layers(DynamicCache(config=model.config), most)
+    for group in groups_of(ids_B_T) if shareable else []:
         shared = min(common_prefix([ids_B_T[i] for i in group]), *(wanted_B[i][0] for i in group))
         if shared * (len(group) - 1) >= WORTH_SHARING:
             groups.append(group)
