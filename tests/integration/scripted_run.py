@@ -1,6 +1,6 @@
 """A short run whose rollouts are written, not sampled, so that any number of ranks has the same ones.
 
-python scripted_run.py FOLDER PER_DEVICE_BATCH [fsdp2] [reward_model_sharded] [resume], also below torchrun.
+python scripted_run.py FOLDER PER_DEVICE_BATCH [fsdp2] [reward_model_sharded] [assistant] [resume], also below torchrun.
 """
 
 from cooper_rl.ranks import RankExit
@@ -68,7 +68,7 @@ def main():
         max_completion_length=40,
         learning_rate=1e-4,
         reward_model_learning_rate=1e-4,
-        negative_sources={"perturb": 1, "mined": 2, "shuffle": 1},
+        negative_sources={"assistant": 1} if "assistant" in sys.argv else {"perturb": 1, "mined": 2, "shuffle": 1},
         pairs_per_prompt=4,
         label_pairs=True,
         rehearsal_per_step=7,

@@ -26,6 +26,7 @@ def run(folder, ranks, *how):
         capture_output=True,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1", "TRL_EXPERIMENTAL_SILENCE": "1"},
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return [json.loads(line) for line in (folder / "metrics.jsonl").open()]
@@ -109,3 +110,10 @@ def test_two_ranks_are_the_run_of_one(alone, tmp_path, how):
         resumed = weights(tmp_path)
         for part, tensors in straight.items():
             assert all(torch.equal(resumed[part][name], tensor) for name, tensor in tensors.items()), part
+
+
+def test_an_assistant_beside_a_sharded_policy_keeps_no_rank_waiting(tmp_path):
+    """The ranks ask it for their own prompts, so not alike often; the reference policy is sharded."""
+    rows = run(tmp_path, 2, "fsdp2", "assistant")
+    assert [row["step"] for row in rows] == [0, 1, 2, 3, 4, 5]
+    assert all("pairs/assistant_failure_rate" in row for row in rows[1:])

@@ -48,11 +48,11 @@ def estimate_on_verl(settings: TrainSettings, device_gib: float) -> dict[str, fl
         shape = shape_of(resolve_model(name, "reward_model"))
         own = {"reward model weights": float(FLOAT * shape.parameters)}
         own |= cotraining_bytes(settings, shape, tokens) if settings.cotrain else {}
-        apart = bool(settings.verl.get(f"{POOL}.enable_resource_pool"))
-        places = (f"{POOL}.n_gpus_per_node", f"{POOL}.nnodes")
-        ranks = int(settings.verl.get(places[0], 8)) * int(settings.verl.get(places[1], 1)) if apart else count
-        share = ranks if settings.reward_model_sharded else 1
-        own = {name: size / share if _is_state(name) else size for name, size in own.items()}
+        apart, ranks = bool(settings.verl.get(f"{POOL}.enable_resource_pool")), count
+        if apart:
+            ranks = int(settings.verl.get(f"{POOL}.n_gpus_per_node", 8)) * int(settings.verl.get(f"{POOL}.nnodes", 1))
+        ranks = ranks if settings.reward_model_sharded else 1
+        own = {name: size / ranks if _is_state(name) else size for name, size in own.items()}
         found |= {f"{name} {APART}" if apart else name: size for name, size in own.items()}
     found = {name: size / GIB for name, size in found.items()}
     share = settings.verl.get(f"{ROLLOUT}.gpu_memory_utilization", value_of(settings, "vllm_gpu_memory_utilization"))

@@ -20,23 +20,15 @@ class TransformersGenerator(Generator):
 
     Args:
         bf16: True computes forward passes in bfloat16, whatever type the weights have.
-        template: further arguments of the chat template, such as `enable_thinking`.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        tokenizer: Any,
-        batch_size: int = 32,
-        *,
-        bf16: bool = False,
-        template: Mapping[str, Any] | None = None,
-    ) -> None:
+    template: Mapping[str, Any] | None = None  # further arguments of the chat template, such as `enable_thinking`
+
+    def __init__(self, model: Any, tokenizer: Any, batch_size: int = 32, *, bf16: bool = False) -> None:
         self.model = model
         self.tokenizer = tokenizer
         self.batch_size = batch_size
         self.bf16 = bf16
-        self.template = template
         use_short_attention()
 
     @classmethod

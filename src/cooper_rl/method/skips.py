@@ -27,13 +27,15 @@ class Skips:
             CooperError: more than `limit` in a row were skipped.
         """
         self.in_a_row[model] = self.in_a_row[model] + 1 if skipped else 0
-        if self.in_a_row[model] > self.limit and model == VERIFIER:
+        count = self.in_a_row[model]
+        if count <= self.limit:
+            return
+        if model == VERIFIER:
             raise CooperError(
-                f"in {self.in_a_row[model]} steps in a row the verifier failed on every completion (verdict ERROR);"
+                f"in {count} steps in a row the verifier failed on every completion (verdict ERROR);"
                 " `cooper verify --explain --verifier NAME` shows the error"
             )
-        if self.in_a_row[model] > self.limit:
-            raise CooperError(
-                f"{self.in_a_row[model]} steps in a row had a {model} gradient that is not finite; the last checkpoint"
-                " was written before them: resume from it with --resume and a lower learning rate"
-            )
+        raise CooperError(
+            f"{count} steps in a row had a {model} gradient that is not finite; the last checkpoint"
+            " was written before them: resume from it with --resume and a lower learning rate"
+        )

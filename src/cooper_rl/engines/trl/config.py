@@ -32,9 +32,7 @@ class CooperConfig(TrainerSettings, GRPOConfig):  # type: ignore[misc]
         GRPOConfig.__post_init__(self)
         if self.scale_rewards not in ("group", "batch", "none"):  # TRL itself checks this only in its first step
             raise BadInputError(f"scale_rewards = {self.scale_rewards!r}: must be group, batch or none")
-        uses = (
-            self.steps_per_generation or 1
-        ) * self.num_iterations  # micro-batches for which a generation batch is used
+        uses = self._uses_of_a_batch
         if uses % self.gradient_accumulation_steps:
             raise BadInputError(
                 f"steps_per_generation x num_iterations = {uses} is not a multiple of gradient_accumulation_steps ="
@@ -71,5 +69,9 @@ class CooperConfig(TrainerSettings, GRPOConfig):  # type: ignore[misc]
     @property
     def steps_of_a_batch(self) -> int:
         """How many optimiser steps the policy takes on one generation batch. The reward model takes one."""
-        steps: int = (self.steps_per_generation or 1) * self.num_iterations
-        return max(1, steps // max(1, int(self.gradient_accumulation_steps)))
+        return self._uses_of_a_batch // int(self.gradient_accumulation_steps)
+
+    @property
+    def _uses_of_a_batch(self) -> int:
+        """How often a part of a generation batch goes through the policy, a multiple of the accumulated ones."""
+        return (self.steps_per_generation or 1) * self.num_iterations

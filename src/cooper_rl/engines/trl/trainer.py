@@ -115,13 +115,13 @@ class CooperTrainer(LeanGRPOTrainer):
         often. Then each rank has a copy of its own.
         """
         sharded = self.is_fsdp_enabled or self.is_deepspeed_enabled
-        if generator is None and (self.ref_model is None or sharded):
-            generator = TransformersGenerator.from_pretrained(self.model.config._name_or_path)
-            generator.template = self.args.chat_template_kwargs
-        elif generator is None:
-            reference = self.accelerator.unwrap_model(self.ref_model)
-            template = self.args.chat_template_kwargs
-            generator = TransformersGenerator(reference, self.processing_class, bf16=self.args.bf16, template=template)
+        if generator is None:
+            if self.ref_model is None or sharded:
+                own = TransformersGenerator.from_pretrained(self.model.config._name_or_path)
+            else:
+                reference = self.accelerator.unwrap_model(self.ref_model)
+                own = TransformersGenerator(reference, self.processing_class, bf16=self.args.bf16)
+            own.template, generator = self.args.chat_template_kwargs, own
         return Assistant(generator, self.args.max_completion_length, self.args.seed)
 
     def measure(self) -> dict[str, float]:

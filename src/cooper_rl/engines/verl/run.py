@@ -85,14 +85,14 @@ def composed(chosen: Mapping[str, Any], settings: TrainSettings, recipe: Mapping
     with initialize_config_module("verl.trainer.config", version_base=None):
         config = compose("ppo_trainer")
     OmegaConf.set_struct(config, False)
-    known = OmegaConf.to_container(config, resolve=False)
+    known = names(OmegaConf.to_container(config, resolve=False))
     for place, value in chosen.items():
         added = place.startswith("+")
-        if not added and place not in names(known):
-            near = difflib.get_close_matches(place, names(known), 1)
+        if not added and place not in known:
+            near = difflib.get_close_matches(place, known, 1)
             hint = f"; did you mean {near[0]}?" if near else ""
             raise BadInputError(f"verl: no setting {place!r}{hint} (write +{place} to add one that verl's files lack)")
-        if isinstance(value, Mapping) and any(name.startswith(f"{place}.") for name in names(known)):
+        if isinstance(value, Mapping) and any(name.startswith(f"{place}.") for name in known):
             raise BadInputError(f"verl: {place} is a group of settings; name each, as in {place}.{next(iter(value))}")
         OmegaConf.update(config, place.removeprefix("+"), value, merge=False, force_add=True)
     config.cooper = cooper_settings(settings, recipe)
