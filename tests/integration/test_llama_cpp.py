@@ -84,7 +84,7 @@ def test_a_server_that_is_killed_and_comes_back(server, problems, tmp_path):
     assert before >= 3
     server()
     counts = collect(config, resume=True)[f"m@{server.url}"]
-    assert counts == {"before": before, "collected": 8 - before, "failed": 0}
+    assert counts == {"before": before, "collected": 8 - before, "failed": 0, "refused": 0}
     records = [json.loads(line) for line in (tmp_path / "out.jsonl").open()]
     assert {r["question"] for r in records} == {f"What is {i} + {i}?" for i in range(8)}
     assert all(r["completion"] and r["finish_reason"] in ("stop", "length") for r in records)

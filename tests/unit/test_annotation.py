@@ -45,7 +45,7 @@ def test_every_model_answers_every_problem_once(serve, problems, tmp_path):
     server = serve(echo)
     config = collecting(problems, server, tmp_path, num_generations=2, temperature=0.3)
     counts = collect(config)
-    assert counts == {model: {"before": 0, "collected": 24, "failed": 0} for model in config.models}
+    assert counts == {model: {"before": 0, "collected": 24, "failed": 0, "refused": 0} for model in config.models}
     records = lines(tmp_path / "out.jsonl")
     assert {(r["model"], r["question"]) for r in records} == {(m, f"q{i}") for m in "ab" for i in range(12)}
     assert all(r["completion"] == r["question"].upper() and r["sampling"]["temperature"] == 0.3 for r in records)
@@ -87,7 +87,7 @@ def test_worked_solutions_are_taken_as_they_are(tmp_path, caplog):
     rows = [{"question": "q1", "answer": "4", "worked_solution": "2 + 2 = 4"}, {"question": "q2", "answer": "5"}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     counts = collect(collecting(path, "none", tmp_path, models=["worked_solutions"]))
-    assert counts == {"worked_solutions": {"before": 0, "collected": 1, "failed": 1}}
+    assert counts == {"worked_solutions": {"before": 0, "collected": 1, "failed": 1, "refused": 0}}
     assert "missing completions: 1," in caplog.text and "it has no worked solution" in caplog.text
     (record,) = lines(tmp_path / "out.jsonl")
     assert (record["completion"], record["model"]) == ("2 + 2 = 4", "worked_solutions")
@@ -125,7 +125,7 @@ def test_written_answers_come_right_and_wrong_and_the_rule_confirms_them(tmp_pat
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     counts = collect(collecting(path, "none", tmp_path, models=["written_answers"], num_generations=8))
-    assert counts == {"written_answers": {"before": 0, "collected": 24, "failed": 16}}
+    assert counts == {"written_answers": {"before": 0, "collected": 24, "failed": 16, "refused": 0}}
     written = lines(tmp_path / "out.jsonl")
     assert sum(record["correct"] for record in written) == 12
     assert {record["question"] for record in written} == {"q1", "q2", "q4"}
@@ -147,10 +147,10 @@ def test_what_failed_is_asked_again_and_the_rest_is_not(serve, problems, tmp_pat
 
     server = serve(behave)
     config = collecting(problems, server, tmp_path, models=[f"a@{server.url}"])
-    assert collect(config)[config.models[0]] == {"before": 0, "collected": 10, "failed": 2}
+    assert collect(config)[config.models[0]] == {"before": 0, "collected": 10, "failed": 2, "refused": 2}
     elsewhere = serve(echo)  # the same model at another address
     config.models = [f"a@{elsewhere.url}"]
-    assert collect(config, resume=True)[config.models[0]] == {"before": 10, "collected": 2, "failed": 0}
+    assert collect(config, resume=True)[config.models[0]] == {"before": 10, "collected": 2, "failed": 0, "refused": 0}
     assert len(server.requests) == 12 and len(elsewhere.requests) == 2 and len(lines(tmp_path / "out.jsonl")) == 12
 
 
@@ -197,7 +197,7 @@ def test_a_killed_collecting_goes_on_without_asking_twice(serve, problems, tmp_p
 def test_a_model_in_this_process(tmp_path, problems):
     config = collecting(problems, "http://x", tmp_path, models=["nano"], max_new_tokens=8, num_generations=2)
     counts = collect(config)
-    assert counts == {"nano": {"before": 0, "collected": 24, "failed": 0}}
+    assert counts == {"nano": {"before": 0, "collected": 24, "failed": 0, "refused": 0}}
     assert {r["finish_reason"] for r in lines(tmp_path / "out.jsonl")} <= {"stop", "length"}
 
 

@@ -148,6 +148,25 @@ def test_a_refused_prompt_is_told_apart_and_stops_nothing(serve, tmp_path, caplo
     assert re.search(r"refused: .*status 400: .*longer than the context", generations[0][1].finish_reason)
 
 
+def test_a_refused_prompt_counts_as_wrong_and_ends_no_evaluation(serve, tmp_path, caplog):
+    open_prompts = {"What is number 1?"}
+
+    def behave(body, _):
+        if body["messages"][-1]["content"] in open_prompts:
+            return 200, said(r"\boxed{5}")
+        return 400, {"error": "longer than the context"}
+
+    name = problems_of(tmp_path / "p.jsonl", "5", "5")
+    model, out = f"m@{serve(behave).url}", tmp_path / "e"
+    config = EvalConfig(model=model, benchmarks=[name], num_samples=2, output=str(out), bootstrap_samples=10, retries=0)
+    row = evaluate_model(config)["benchmarks"][name]
+    assert (row["avg"]["mean"], row["refused"], row["problems"]) == (0.5, 0.5, 2)
+    assert "2 completions were refused by the server, and count as wrong" in caplog.text
+    open_prompts.add("What is number 0?")  # the server now has a longer context
+    row = evaluate_model(config, resume=True)["benchmarks"][name]
+    assert (row["avg"]["mean"], row["refused"]) == (1.0, 0.0)
+
+
 def test_a_judge_that_was_cut_off_abstains(serve, tmp_path):
     def behave(body, _):
         answer = said("Final answer of the response: this is correct")
@@ -162,7 +181,7 @@ def test_a_judge_that_was_cut_off_abstains(serve, tmp_path):
 def test_half_a_character_from_a_server_is_written_and_resumed(serve, tmp_path):
     server = serve(lambda body, _: (200, said("half \ud83d")))
     config = CollectConfig([f"m@{server.url}"], [problems_of(tmp_path / "p.jsonl", "1")], str(tmp_path / "o.jsonl"))
-    assert collect(config) == {f"m@{server.url}": {"before": 0, "collected": 1, "failed": 0}}
+    assert collect(config) == {f"m@{server.url}": {"before": 0, "collected": 1, "failed": 0, "refused": 0}}
     assert json.loads((tmp_path / "o.jsonl").read_text())["completion"] == "half ?"
 
 

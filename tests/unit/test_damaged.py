@@ -142,6 +142,7 @@ def test_training_resumes_from_the_newest_whole_checkpoint(tmp_path, lost):
     own |= {"output_dir": str(tmp_path / "rm"), "per_device_train_batch_size": 4, "heldout_fraction": 0.0}
     train_reward_model(RewardModelTrainConfig(**own, max_steps=2))
     (tmp_path / "rm" / "checkpoint-2" / lost).unlink()
+    (tmp_path / "rm" / "recipe.json").unlink()  # as if it had been killed before the model was saved
     assert last_checkpoint(tmp_path / "rm").name == "checkpoint-1"
     train_reward_model(RewardModelTrainConfig(**own, max_steps=2), resume=True)
     assert last_checkpoint(tmp_path / "rm").name == "checkpoint-2"

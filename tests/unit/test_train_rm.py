@@ -116,6 +116,13 @@ def test_a_run_made_longer_has_the_longer_schedules_learning_rate(train_file, tm
     assert rates == pytest.approx([1, 1, 2 / 3, 1 / 3])  # one step of warm-up at least
 
 
+def test_a_finished_training_is_not_trained_further_by_resuming(train_file, tmp_path, caplog):
+    config = config_of(train_file, tmp_path, max_steps=2, save_steps=2)
+    figures, before = train_reward_model(config), (tmp_path / "model.safetensors").read_bytes()
+    assert train_reward_model(config, resume=True) == figures and "finished already" in caplog.text
+    assert (tmp_path / "model.safetensors").read_bytes() == before
+
+
 @pytest.mark.slow  # 32 seconds: three processes
 @pytest.mark.numeric
 def test_two_processes_train_as_one(train_file, tmp_path):

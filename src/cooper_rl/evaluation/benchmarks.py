@@ -16,9 +16,10 @@ import numpy as np
 from cooper_rl.domains import find_domain
 from cooper_rl.errors import BackendError, BadInputError, MissingFileError
 from cooper_rl.evaluation.samples import interval, majority, paired_test, pass_at_k
-from cooper_rl.generation import Generator, load_generator
+from cooper_rl.generation import Generation, Generator, load_generator
+from cooper_rl.generation.generator import REFUSED
 from cooper_rl.jsonl import line_of, records, write_atomically
-from cooper_rl.labelling.collect import Task, collect, tasks_of
+from cooper_rl.labelling.collect import Task, collect, record, tasks_of
 from cooper_rl.records import Problem, Verdict
 from cooper_rl.settings.asking import AskingConfig
 from cooper_rl.settings.evaluation import EvalConfig
@@ -102,13 +103,17 @@ def scored_samples(
     )
     tasks = tasks_of(settings)
     counts = collect(settings, tasks=tasks, load=load, resume=resume, progress=progress)
-    failed = sum(count["failed"] for count in counts.values())
+    failed = sum(count["failed"] - count["refused"] for count in counts.values())
     if failed:
         raise BackendError(f"{path}: {failed} completions are missing: their requests failed; ask again with --resume")
-    wanted = {task.key for task in tasks}  # the file may hold more samples, of an earlier evaluation
+    wanted = {task.key: task for task in tasks}  # the file may hold more samples, of an earlier evaluation
     with path.open(encoding="utf-8") as lines:
-        samples = [record for _, record in records(lines, str(path)) if tuple(record["key"]) in wanted]
-    samples.sort(key=lambda record: record["key"])
+        by_key = {tuple(line["key"]): line for _, line in records(lines, str(path)) if tuple(line["key"]) in wanted}
+    refused = wanted.keys() - by_key.keys()
+    if refused:
+        logger.warning("%s: %d completions were refused by the server, and count as wrong", benchmark, len(refused))
+    by_key |= {key: record(settings, wanted[key], Generation("", REFUSED)) for key in refused}
+    samples = [by_key[key] for key in sorted(by_key)]
     add_verdicts(samples, tasks, verifier_of(config, benchmark), config.verifier_workers)
     write_atomically(path.with_suffix(".scored.jsonl"), "".join(map(line_of, samples)))
     return samples
@@ -155,6 +160,7 @@ def metrics_of(scored: Sequence[dict[str, Any]], config: EvalConfig) -> dict[str
     row["unparseable"] = float(np.mean([s["verdict"] == Verdict.UNPARSEABLE for s in scored]))
     row["not_judged"] = float(np.mean([s["verdict"] in (Verdict.ERROR, Verdict.TIMEOUT) for s in scored]))
     row["cut_off"] = float(np.mean([s["finish_reason"] == "length" for s in scored]))
+    row["refused"] = float(np.mean([s["finish_reason"] == REFUSED for s in scored]))
     row["by_problem"] = dict(zip(problems, right_P_N.mean(axis=1).tolist(), strict=True))
     return row
 

@@ -68,6 +68,8 @@ def collect(
 ) -> dict[str, dict[str, int]]:
     """Asks every model for the completions that the output does not have yet. Returns the counts of each model.
 
+    `before` were there already, `collected` were added, `failed` are missing; of these a server `refused` the prompts.
+
     Args:
         tasks: the result of `tasks_of(config)`, if it is known already.
         load: returns the back end for a model's name. By default the model is loaded when it is first needed.
@@ -82,7 +84,7 @@ def collect(
     tasks = tasks_of(config) if tasks is None else tasks
     done = keys_before(output, config, tasks) if output.exists() else set()
     waiting = [task for task in tasks if task.key not in done]
-    counts = {model: Counter(before=0, collected=0, failed=0) for model in config.models}
+    counts = {model: Counter(before=0, collected=0, failed=0, refused=0) for model in config.models}
     for task in tasks:
         counts[task.model]["before"] += task.key in done
     load = load or partial(load_generator, settings=config)
@@ -93,6 +95,7 @@ def collect(
             for task, generation in generations(config, model, own, load):
                 counts[model]["failed" if generation.text is None else "collected"] += 1
                 if generation.text is None:
+                    counts[model]["refused"] += generation.finish_reason.startswith(REFUSED)
                     reason = f"{task.problem.problem_id}: {generation.finish_reason}"
                 else:
                     file.write(line_of(record(config, task, generation)))
@@ -101,9 +104,8 @@ def collect(
                     written = sum(c["before"] + c["collected"] for c in counts.values())
                     progress(completed=written, total=len(tasks), description=model)
             if reason:
-                logger.warning(
-                    "%s: missing completions: %d, the last one of %s", model, counts[model]["failed"], reason
-                )
+                missing = counts[model]["failed"]
+                logger.warning("%s: missing completions: %d, the last one of %s", model, missing, reason)
     return {model: dict(count) for model, count in counts.items()}
 
 

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -48,6 +49,9 @@ def train_reward_model(
         BadInputError: a file or model cannot be used, or the folder holds checkpoints and `resume` is false.
     """
     folder = Path(config.output_dir)
+    if resume and (figures := figures_of_finished(folder, config)) is not None:
+        logger.warning("%s: the training is finished already, nothing is left to do", folder)
+        return figures
     checkpoint = checkpoint_of(folder, resume=resume)
     train, heldout = training_data(config)
     torch.manual_seed(config.seed)
@@ -75,6 +79,20 @@ def train_reward_model(
         config = replace(config, with_reference=own.with_reference, max_tokens=own.max_tokens)
         save(reward_model, folder, config, metrics, model_card(config, train, heldout, metrics))
     return metrics
+
+
+def figures_of_finished(folder: Path, config: RewardModelTrainConfig) -> dict[str, float] | None:
+    """The metrics of the finished training with these settings in the folder; None if there is none."""
+    try:
+        saved = json.loads((folder / RECIPE).read_text())
+        return dict(saved["figures"]) if saved["recipe"] == recipe_of(config) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def recipe_of(config: RewardModelTrainConfig) -> dict[str, Any]:
+    """The settings as `RECIPE` has them: without the folder, which may be moved."""
+    return {key: value for key, value in asdict(config).items() if key != "output_dir"}
 
 
 def checkpoint_of(folder: Path, *, resume: bool) -> Path | None:
@@ -143,8 +161,8 @@ def save(
         store_in_bfloat16(folder / reward_model.weights_file)
     (folder / "README.md").write_text(card)
     digest = hashlib.sha256((folder / reward_model.weights_file).read_bytes()).hexdigest()
-    recipe = {key: value for key, value in asdict(config).items() if key != "output_dir"}
-    (folder / RECIPE).write_text(json.dumps({"recipe": recipe, "sha256": digest, "figures": metrics}, indent=2) + "\n")
+    record = {"recipe": recipe_of(config), "sha256": digest, "figures": metrics}
+    (folder / RECIPE).write_text(json.dumps(record, indent=2) + "\n")
 
 
 def fitted_temperature(reward_model: VerifyRM, heldout: Sequence[LabelledCompletion]) -> float:
