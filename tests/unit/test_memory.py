@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cooper_rl.doctor.memory import GIB, Shape, estimate, shape_of, total
+from cooper_rl.doctor.memory import GIB, VLLM, VLLM_ASLEEP, Shape, estimate, shape_of, total
 from cooper_rl.doctor.on_verl import estimate_on_verl, peaks
 from cooper_rl.errors import BadInputError
 from cooper_rl.settings.files import EMBEDDED
@@ -73,6 +73,19 @@ def test_the_estimate_follows_the_resolved_settings(monkeypatch):
 
 def test_a_generation_batch_is_as_large_however_it_is_given():
     assert parts_of(steps_per_generation=16) == parts_of(generation_batch_size=1024) != parts_of()
+
+
+def test_vllm_in_the_training_process_takes_its_share_of_the_device():
+    """vLLM's share stays, follows the others where it sleeps, and is elsewhere with a server."""
+    settings = TrainSettings.from_recipe({**QUICKSTART, "use_vllm": True})
+    parts = estimate(settings, device_gib=80.0, runtime_bytes=0)
+    assert parts[VLLM] == pytest.approx(24.0) and "key-value cache" not in parts
+    asleep = {"use_vllm": True, "vllm_enable_sleep_mode": True, "vllm_gpu_memory_utilization": 0.5}
+    settings = TrainSettings.from_recipe({**QUICKSTART, **asleep})
+    own = estimate(settings, device_gib=80.0, runtime_bytes=0)
+    assert own[VLLM_ASLEEP] == 40.0 and total(own) < total(parts) - 24.0 + 40.0
+    settings = TrainSettings.from_recipe({**QUICKSTART, "use_vllm": True, "vllm_mode": "server"})
+    assert not {VLLM, VLLM_ASLEEP, "key-value cache"} & estimate(settings, device_gib=80.0, runtime_bytes=0).keys()
 
 
 def test_what_passes_is_not_added_up():

@@ -122,20 +122,23 @@ def memory(settings: TrainSettings) -> Iterator[Finding]:
         KEPT_ON_CPU,
         LIBRARIES,
         MAIN_MEMORY,
+        VLLM,
         available,
         estimate,
         total,
     )
 
-    parts = estimate(settings)
+    device, there = available()
+    parts = estimate(settings, device_gib=there)
     for name, size in parts.items():
         yield Finding("ok", name, f"{size:8.2f} GiB")
-    device, there = available()
     if device != MAIN_MEMORY:
         parts = {name: size for name, size in parts.items() if IN_MAIN_MEMORY not in name and name != LIBRARIES}
     peak = total(parts, KEPT_ON_CPU if device == MAIN_MEMORY else 0.0)
     fits = peak < 0.95 * there
     smaller = "per_device_train_batch_size or reward_model_pairs_per_pass"
+    if VLLM in parts:
+        smaller = f"vllm_gpu_memory_utilization, {smaller}"
     way_out = "" if fits else f"; try a smaller {smaller}, lora_rank, or recipes/accelerate/fsdp2.yaml"
     if fits and device == MAIN_MEMORY:
         way_out = "; leave room for half as much again, since it grows over a run"

@@ -25,7 +25,10 @@ LIBRARIES = "libraries"  # the part that is this process without models
 IN_MAIN_MEMORY = "(in main memory)"  # the end of the name of a part that is not on the device
 WARMED_UP = 0.2 * GIB  # thread pools, kernels and the C library's arenas after the first passes; fitted to those runs
 KEPT_ON_CPU = 0.5  # share of freed memory that the C library keeps; fitted to the runs in docs/speed.md
-PASSING = ("policy activations", "key-value cache", "reward model activations")  # these follow one another
+VLLM = "vLLM's share of the device"  # its own weights and key-value cache
+VLLM_ASLEEP = "vLLM's share, asleep while training"  # with `vllm_enable_sleep_mode`
+UTILISATION = 0.3  # TRL's default of vllm_gpu_memory_utilization
+PASSING = ("policy activations", "key-value cache", "reward model activations", VLLM_ASLEEP)  # these follow one another
 
 
 @dataclass(frozen=True)
@@ -61,10 +64,11 @@ def shape_of(path: str) -> Shape:
     return Shape(count, config.num_hidden_layers, config.hidden_size, config.vocab_size, heads * head)
 
 
-def estimate(settings: TrainSettings, *, runtime_bytes: int | None = None) -> dict[str, float]:
+def estimate(settings: TrainSettings, *, device_gib: float = 0.0, runtime_bytes: int | None = None) -> dict[str, float]:
     """GiB by part, for one device. Not all parts exist at the same time; `total` gives the peak.
 
     Args:
+        device_gib: the device's memory. vLLM in the training process takes a share of it.
         runtime_bytes: what the libraries need besides models; by default measured in this process.
     """
     policy = shape_of(resolve_model(settings.model_name_or_path, "policy"))
@@ -84,7 +88,20 @@ def estimate(settings: TrainSettings, *, runtime_bytes: int | None = None) -> di
             if in_process and (assistant or not parts["reference policy"]):
                 shape = shape_of(resolve_model(assistant, "policy")) if assistant else policy
                 parts["assistant weights"] = FLOAT * shape.parameters
-    return {name: value / GIB for name, value in parts.items()}
+    found = {name: value / GIB for name, value in parts.items()}
+    if settings.trainer_kwargs.get("use_vllm"):
+        del found["key-value cache"]
+        found |= vllm_gib(settings, device_gib)
+    return found
+
+
+def vllm_gib(settings: TrainSettings, device_gib: float) -> dict[str, float]:
+    """What TRL's vLLM takes of a training device: nothing where it is a server on devices of its own."""
+    own = settings.trainer_kwargs
+    if own.get("vllm_mode", "colocate") == "server":
+        return {}
+    name = VLLM_ASLEEP if own.get("vllm_enable_sleep_mode") else VLLM
+    return {name: float(own.get("vllm_gpu_memory_utilization", UTILISATION)) * device_gib}
 
 
 def policy_bytes(settings: TrainSettings, policy: Shape, tokens: int) -> dict[str, float]:
