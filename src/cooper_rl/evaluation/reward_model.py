@@ -15,7 +15,6 @@ from cooper_rl.evaluation.metrics import Bools, Floats, bootstrap, metrics_of
 from cooper_rl.evaluation.process import PROCESSBENCH, evaluate_process, load_process, process_lines
 from cooper_rl.evaluation.published import load_labelled
 from cooper_rl.generation import Sampling, load_generator
-from cooper_rl.generation.generator import REFUSED
 from cooper_rl.labelling.judge import judge_prompt, read_vote
 from cooper_rl.records import THRESHOLD, LabelledCompletion, Problem, Verdict
 from cooper_rl.settings.files import resolve_model
@@ -147,7 +146,7 @@ def judge_scores(name: str, triples: Sequence[LabelledCompletion]) -> Floats:
     value, scores = {True: 1.0, False: 0.0, None: 0.5}, np.zeros(len(prompts))
     generator = load_generator(resolve_model(name, "policy"))
     for index, generation in generator.stream(prompts, Sampling(256), [0] * len(prompts)):
-        if generation.text is None and not generation.finish_reason.startswith(REFUSED):
+        if generation.text is None and not generation.refused:
             raise BackendError(f"{name}: the judge gave no answer ({generation.finish_reason})")
         scores[index] = value[read_vote(generation.text, cut_off=generation.finish_reason == "length")]
     return scores

@@ -32,6 +32,11 @@ class Generation:
     text: str | None
     finish_reason: str
 
+    @property
+    def refused(self) -> bool:
+        """Whether a server refused the prompt and would do so again."""
+        return self.finish_reason.startswith(REFUSED)
+
 
 class Generator(ABC):
     """Writes completions of prompts, which are lists of chat messages."""

@@ -16,7 +16,6 @@ from typing import Any
 from cooper_rl.domains import Truth, find_domain, load_problems, truth_of
 from cooper_rl.errors import BackendError, BadInputError
 from cooper_rl.generation import Generation, Generator, Messages, Sampling, conversation, load_generator
-from cooper_rl.generation.generator import REFUSED
 from cooper_rl.jsonl import line_of, written_before
 from cooper_rl.records import Problem
 from cooper_rl.settings.files import resolve_model
@@ -95,7 +94,7 @@ def collect(
             for task, generation in generations(config, model, own, load):
                 counts[model]["failed" if generation.text is None else "collected"] += 1
                 if generation.text is None:
-                    counts[model]["refused"] += generation.finish_reason.startswith(REFUSED)
+                    counts[model]["refused"] += generation.refused
                     reason = f"{task.problem.problem_id}: {generation.finish_reason}"
                 else:
                     file.write(line_of(record(config, task, generation)))
@@ -181,7 +180,7 @@ def asked(
     failed_in_a_row, refused = 0, False
     for index, generation in generator.stream(prompts, settings, seeds):
         failed_in_a_row = failed_in_a_row + 1 if generation.text is None else 0
-        refused |= generation.finish_reason.startswith(REFUSED)
+        refused |= generation.refused
         yield index, generation
         if failed_in_a_row >= (stop_after if refused else min(stop_after, len(prompts))):
             raise BackendError(
