@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -18,6 +19,7 @@ from cooper_rl.report.summary import ends, summarize_run
 from cooper_rl.verifiers.math.stated import has_answer
 
 LAST = 20  # steps whose rollouts are looked at
+BLOCK = 50  # steps over which the reward model's errors are counted
 LOST = 0.05  # of true accuracy, below its best so far: hacking has done harm
 KEPT = ("reward", "eval/true_accuracy", "eval/rule_accuracy", "eval/reward_model_accuracy")  # of every step
 POLICY = ("time/generate_seconds", "time/score_seconds", "time/policy_seconds")  # what TRL's step_time has in one
@@ -37,7 +39,8 @@ def entry_of(run: Run) -> Data:
     steps = step_seconds(run)
     memory = run.values("memory/peak_gigabytes")
     alarm = HackingAlarm()  # worked out anew from the metrics
-    last = list(judged_rollouts(run))
+    steps_judged = list(judged_rollouts(run))
+    last = list(chain.from_iterable(steps_judged[-LAST:]))
     return {
         "name": f"{run.path.parent.name}/{run.path.name}",
         "arm": run.arm,
@@ -56,6 +59,7 @@ def entry_of(run: Run) -> Data:
         "guard_share": guard / sum(steps) if steps else None,
         "last_rollouts": last_rollouts(last, by_task=run.config["dataset_name"] in BY_TASK),
         "last_errors": last_errors(last),
+        "wrong_in_blocks": wrong_in_blocks(steps_judged),
         "blank": blank(run),
         "series": {name: [[step, round(value, 4)] for step, value in run.series(name)] for name in KEPT},
     }
@@ -91,10 +95,26 @@ def last_rollouts(judged: Sequence[Judged], *, by_task: bool) -> dict[str, dict[
 
 def last_errors(judged: Sequence[Judged]) -> dict[str, float]:
     """Of the same rollouts the share of wrong ones that the reward model accepts, and of right ones that it rejects."""
-    scored = [(rollout["score"] > THRESHOLD, true) for rollout, _, true in judged if rollout["score"] is not None]
-    right, wrong = ([accepted for accepted, true in scored if true == label] for label in (True, False))
+    right, wrong = accepted(judged, right=True), accepted(judged, right=False)
     found = {"wrong_accepted": fmean(wrong)} if wrong else {}
     return found | ({"right_rejected": 1 - fmean(right)} if right else {})
+
+
+def wrong_in_blocks(steps: Sequence[Sequence[Judged]]) -> list[list[int]]:
+    """[last step, wrong rollouts, how many of these the reward model accepts] of each `BLOCK` steps."""
+    found = []
+    for start in range(0, len(steps), BLOCK):
+        block = steps[start : start + BLOCK]
+        wrong = accepted(list(chain.from_iterable(block)), right=False)
+        found.append([start + len(block), len(wrong), sum(wrong)])
+    return found
+
+
+def accepted(judged: Sequence[Judged], *, right: bool) -> list[bool]:
+    """Whether the reward model accepts each of the right, or of the wrong, rollouts; without one the list is empty."""
+    return [
+        rollout["score"] > THRESHOLD for rollout, _, true in judged if true == right and rollout["score"] is not None
+    ]
 
 
 def blank(run: Run) -> dict[str, float]:
@@ -103,17 +123,16 @@ def blank(run: Run) -> dict[str, float]:
     return {"most": max(map(fmean, steps)), "end": fmean(map(fmean, steps[-LAST:]))} if steps else {}
 
 
-def judged_rollouts(run: Run) -> Iterator[Judged]:
-    """The last steps' rollouts in a generated world, each with its problem and whether it is right."""
+def judged_rollouts(run: Run) -> Iterator[list[Judged]]:
+    """Each step's rollouts in a generated world, with their problems and whether they are right."""
     name = run.config["dataset_name"]
     is_true = truth_of(name)
     if is_true is None:
         return
     problems = {problem.problem_id: problem for problem in load_problems(name, **run.problem_settings)}
-    for path in run.steps_of("rollouts")[-LAST:]:
-        for rollout in whole_records(path):
-            problem = problems[rollout["problem_id"]]
-            yield rollout, problem, is_true(problem, rollout["completion"])
+    for path in run.steps_of("rollouts"):
+        rows = [(rollout, problems[rollout["problem_id"]]) for rollout in whole_records(path)]
+        yield [(rollout, problem, is_true(problem, rollout["completion"])) for rollout, problem in rows]
 
 
 def loss_step(measured: Sequence[tuple[int, float]]) -> float | None:

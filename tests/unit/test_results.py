@@ -140,6 +140,19 @@ def test_the_whole_step_is_timed(results):
     assert data.step_seconds(Run(Path("run"), {}, {}, rows)) == [3.0, 5.0, 5.0]
 
 
+def test_accepted_wrong_rollouts_are_counted_by_fifty_steps(results, tmp_path):
+    data = importlib.import_module("results_data")
+    step = [({"score": score}, None, true) for score, true in ((0.9, False), (0.1, False), (0.9, True), (None, False))]
+    blocks = data.wrong_in_blocks([step] * 60)
+    assert blocks == [[50, 100, 50], [60, 20, 10]]
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "one.json").write_text(json.dumps([{"arm": "static", "seed": 0, "wrong_in_blocks": blocks}]))
+    (tmp_path / "data" / "one.yaml").write_text("title: One\n")
+    experiment = importlib.import_module("results_experiment").Experiment("one", tmp_path)
+    assert experiment.wrong_accepted("static", 0, 50) == "50.0% (50 of 100)"
+    assert experiment.wrong_accepted("static", 50, 250) == "50.0% (10 of 20)"
+
+
 def test_the_alarms_page_names_the_runs_of_other_pages_in_which_it_was_wrong():
     folder = ROOT / "docs" / "data"
     entries = [run for path in folder.glob("*.json") if path.stem != "alarm" for run in json.loads(path.read_text())]
