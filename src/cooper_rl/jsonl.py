@@ -19,10 +19,19 @@ LABEL_FIELDS = ("correct", "label")
 
 
 def open_lines(path: Path) -> TextIO:
-    """Opens a text file for reading, gzip-compressed or not, with or without a byte-order mark."""
-    if path.suffix == ".gz":
-        return cast(TextIO, gzip.open(path, "rt", encoding="utf-8-sig"))
-    return path.open(encoding="utf-8-sig")
+    """Opens a text file for reading, gzip-compressed or not, with or without a byte-order mark.
+
+    Bytes that are not UTF-8 are kept as lone surrogates, so `not_utf_8` can tell where they stand.
+    """
+    opener = gzip.open if path.suffix == ".gz" else open
+    return cast(TextIO, opener(path, "rt", encoding="utf-8-sig", errors="surrogateescape"))
+
+
+def not_utf_8(place: str, error: UnicodeEncodeError) -> BadInputError:
+    """That a text has bytes that are not UTF-8, or half of a character, in one line."""
+    byte = ord(error.object[error.start]) - 0xDC00
+    what = f"byte 0x{byte:02x}" if 0x80 <= byte <= 0xFF else "half of a character"
+    return BadInputError(f"{place}: not a text in UTF-8 ({what}); store the file as UTF-8")
 
 
 def records(lines: Iterable[str], source: str, first: int = 1) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -43,12 +52,12 @@ def records(lines: Iterable[str], source: str, first: int = 1) -> Iterator[tuple
 
 def _object(line: str, place: str) -> dict[str, Any]:
     try:
-        line.encode()  # half of a character, as standard input may have it, could not be written again
+        line.encode()  # what is not UTF-8 could not be written again
         record = json.loads(line)
         if "\\u" in line:
             json.dumps(record, ensure_ascii=False).encode()  # neither could an escaped one
     except UnicodeEncodeError as error:
-        raise BadInputError(f"{place}: not a text in UTF-8; half of a character is missing") from error
+        raise not_utf_8(place, error) from error
     except (ValueError, RecursionError) as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         raise BadInputError(f"{place}: not JSON ({reason}); each line must be one object") from error
@@ -59,15 +68,13 @@ def _object(line: str, place: str) -> dict[str, Any]:
 
 @contextmanager
 def readable(source: str | Path) -> Iterator[None]:
-    """Turns the errors of reading a text file, compressed or not, into one line.
+    """Turns the errors of reading a compressed file into one line.
 
     Raises:
-        BadInputError: the file is not UTF-8, or is a damaged gzip file.
+        BadInputError: the gzip file is damaged.
     """
     try:
         yield
-    except UnicodeDecodeError as error:
-        raise BadInputError(f"{source}: not a text in UTF-8 (byte {error.start} of a block: {error.reason})") from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise BadInputError(f"{source}: not a whole gzip file ({error})") from error
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from cooper_rl.errors import BackendError, BadInputError, MissingFileError
-from cooper_rl.jsonl import open_lines, readable, records
+from cooper_rl.jsonl import not_utf_8, open_lines, readable, records
 from cooper_rl.settings.files import local_file, looks_local
 
 SUFFIXES = (".jsonl", ".json", ".parquet", ".gz")
@@ -74,13 +74,16 @@ def _is_array(lines: TextIO) -> bool:
 
 
 def _array(lines: TextIO, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    text = lines.read()
     try:
-        whole = json.load(lines)
+        text.encode()
+        whole = json.loads(text)
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        raise not_utf_8(f"{path}:{line}", error) from error
     except json.JSONDecodeError as error:
         raise BadInputError(f"{path}:{error.lineno}: not JSON ({error.msg})") from error
     except (ValueError, RecursionError) as error:
-        if isinstance(error, UnicodeDecodeError):
-            raise
         raise BadInputError(f"{path}: not JSON ({error})") from error
     for number, record in enumerate(whole, 1):
         if not isinstance(record, dict):

@@ -196,12 +196,15 @@ def test_usage_errors_are_exit_code_2():
     assert cooper("no-such-command")[0].returncode == 2
 
 
-def test_verify_a_stream():
+@pytest.mark.parametrize("name", [[], ["-"]])
+def test_verify_a_stream(name):
     records = [
         {"reference": "1/2", "completion": r"\boxed{0.5}", "id": 7},
         {"answer": "3", "completion": "It is four."},
     ]
-    done, _ = cooper("verify", "--explain", "--workers", "1", stdin="".join(json.dumps(r) + "\n" for r in records))
+    done, _ = cooper(
+        "verify", *name, "--explain", "--workers", "1", stdin="".join(json.dumps(r) + "\n" for r in records)
+    )
     first, second = map(json.loads, done.stdout.splitlines())
     assert first == {
         **records[0],

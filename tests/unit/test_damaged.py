@@ -30,10 +30,20 @@ GOOD = {"question": "1 + 1?", "reference": "2", "completion": "It is 2.", "corre
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("latin.jsonl", '{"question": "caf\xe9"}\n'.encode("latin-1"), "latin.jsonl: not a text in UTF-8"),
+        (
+            "latin.jsonl",
+            '{"a": 1}\n{"a": "caf\xe9"}\n'.encode("latin-1"),
+            "latin.jsonl:2: not a text in UTF-8 (byte 0xe9)",
+        ),
+        (
+            "latin.json",
+            '[{"a": 1},\n{"a": "caf\xe9"}]'.encode("latin-1"),
+            "latin.json:2: not a text in UTF-8 (byte 0xe9)",
+        ),
+        ("wide.jsonl", '{"a": 1}\n'.encode("utf-16"), "wide.jsonl:1: not a text in UTF-8 (byte 0xff)"),
         ("cut.jsonl.gz", gzip.compress(json.dumps(GOOD).encode() * 2000)[:-20], "cut.jsonl.gz: not a whole gzip file"),
         ("no.jsonl.gz", b"no gzip", "no.jsonl.gz: not a whole gzip file"),
-        ("half.jsonl", b'{"question": "\\ud83d"}\n', "half.jsonl:1: not a text in UTF-8; half of a character"),
+        ("half.jsonl", b'{"question": "\\ud83d"}\n', "half.jsonl:1: not a text in UTF-8 (half of a character)"),
         ("digits.jsonl", b'{"question": ' + b"1" * 5000 + b"}\n", "digits.jsonl:1: not JSON (Exceeds the limit"),
         ("deep.jsonl", b"[" * 100_000 + b"\n", "deep.jsonl:1: not JSON ("),
         ("deep.json", b"[" * 100_000, "deep.json: not JSON ("),

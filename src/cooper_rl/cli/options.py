@@ -38,8 +38,8 @@ class RecipeCommand(TyperCommand):
 
 @contextmanager
 def opened(file: Path | None) -> Iterator[tuple[IO[str], str]]:
-    """The lines of a file or of stdin, with the name that error messages use."""
-    if file is None:
+    """The lines of a file, or of stdin without one or with `-`, with the name that error messages use."""
+    if file is None or file == Path("-"):
         yield sys.stdin, "<stdin>"
         return
     if not file.is_file():
