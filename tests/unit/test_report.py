@@ -12,7 +12,7 @@ import pytest
 
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.report.blocks import kept_files
-from cooper_rl.report.curves import figure
+from cooper_rl.report.curves import colours_of, figure
 from cooper_rl.report.runs import find_runs, read_run, told_apart
 from cooper_rl.report.write import write_report
 
@@ -149,3 +149,11 @@ def test_lines_of_other_lengths_are_means_over_the_same_steps():
     assert figure({"rule": line(40), "cooper": line(120)}, share=True, unit="u").count("mean of steps 1 to 3, u") == 1
     assert drawn.count("mean of steps 1 to 3, u") == 1 and "step 3, u" not in drawn.replace("to 3, u", "")
     assert "mean of steps 37 to 39, u" in drawn and "step 40, u" in drawn  # where the shorter line ends
+
+
+def test_no_two_of_eight_arms_share_a_colour():
+    named = colours_of(["rule", "static", "cooper"])
+    found = colours_of(["cooper", "cooper-250", "published", "rule", "static", "static-250", "seventh", "eighth"])
+    assert len(set(found.values())) == 8
+    assert {arm: found[arm] for arm in named} == named
+    assert len(colours_of([str(i) for i in range(20)])) == 20

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import cycle, groupby
 from statistics import fmean
 from typing import NamedTuple
 
@@ -25,8 +25,10 @@ class Place(NamedTuple):
 
 
 def colours_of(names: Sequence[str]) -> dict[str, str]:
-    """The arms' fixed colours. Other names get the colours of the palette in order."""
-    return {name: COLOURS.get(name, PALETTE[i % len(PALETTE)]) for i, name in enumerate(names)}
+    """The arms' fixed colours. Other names get the other colours of the palette in order."""
+    fixed = {name: COLOURS[name] for name in names if name in COLOURS}
+    free = cycle([colour for colour in PALETTE if colour not in fixed.values()])
+    return {name: fixed.get(name) or next(free) for name in names}
 
 
 def blocks_of(lines: Iterable[Line], most: int = 40) -> list[list[Line]]:
