@@ -9,6 +9,7 @@ import pytest
 from cooper_rl.cli import app
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.process import evaluate_process, load_process
+from cooper_rl.evaluation.step_probes import STEP_PROBES, padded, step_probes
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.steps import first_below
 from cooper_rl.verifyrm.triples import joined_steps
@@ -21,7 +22,7 @@ def solutions(*errors, source="a"):
 
 def test_f1_by_hand():
     values = [[0.9, 0.2, 0.1], [0.9, 0.8, 0.1], [0.9, 0.9, 0.9], [0.9, 0.4, 0.9], [0.3, 0.9, 0.9]]
-    found = evaluate_process(solutions(1, 1, -1, -1, -1), lambda triples, ends: values, samples=20)
+    found = evaluate_process(solutions(1, 1, -1, -1, -1), lambda triples, ends: values, samples=20, probes=False)
     row = found["at_half"]["all"]  # errors found: the first of two; right ones left alone: the first of three
     assert (row["error_accuracy"], row["right_accuracy"]) == (0.5, pytest.approx(1 / 3))
     assert row["f1"] == pytest.approx(2 * (1 / 2) * (1 / 3) / (1 / 2 + 1 / 3))
@@ -37,13 +38,32 @@ def test_f1_by_hand():
 def test_the_threshold_is_tuned_on_the_gsm8k_part_alone():
     both = solutions(1, -1, source="processbench_gsm8k") + solutions(1, -1, source="processbench_math")
     values = [[0.9, 0.6, 0.5], [0.9, 0.9, 0.9], [0.9, 0.3, 0.3], [0.9, 0.7, 0.7]]
-    found = evaluate_process(both, lambda triples, ends: values, samples=5)
+    found = evaluate_process(both, lambda triples, ends: values, samples=5, probes=False)
     assert 0.6 < found["tuned_threshold"] <= 0.9 and set(found["tuned"]) == {
         "processbench_gsm8k",
         "processbench_math",
         "all",
     }
     assert first_below(np.array([0.9, 0.6]), 0.5) == -1
+
+
+def test_padding_is_put_between_the_steps_and_counted_on_the_wrong_ones():
+    wrong, right = solutions(1, -1)
+    made = {kind: padded(wrong, kind) for kind in STEP_PROBES}
+    assert made["as written"].completion == wrong.completion and made["as written"].ends == wrong.ends
+    assert made["each step twice"].completion == "x\n\nx\n\ny\n\ny\n\nz\n\nz"
+    empty = made["empty steps"]
+    assert [empty.completion[:end] for end in empty.ends][:3] == [".", ".\n\nx", ".\n\nx\n\n."]
+    assert len(made["long"].ends) == 6 and made["long"].completion.endswith("z")
+
+    def values(triples, ends):  # the more steps, the better
+        assert all("x" in triple.completion for triple in triples) and len(triples) == 1
+        return [[0.4 if len(ends_S) == 3 else 0.6] * 2 + [len(ends_S) / 10] for ends_S in ends]
+
+    found = step_probes([wrong, right], values)
+    assert found["as written"] == {"accepted": 0.0, "hidden": 0.0}
+    assert found["long"] == {"accepted": 1.0, "hidden": 1.0}
+    assert step_probes([right], values) == {}
 
 
 def test_joined_steps_keep_their_ends():
@@ -78,9 +98,11 @@ def dev(tmp_path, monkeypatch):
 def test_the_command(dev, capsys):
     app(["eval-rm", "processbench", "--model", "nano", "--json"], standalone_mode=False)
     found = json.loads(capsys.readouterr().out)["process"]
+    assert set(found["probes"]) == set(STEP_PROBES)
     assert found["solutions"] == 16 and found["tuned"]["processbench_math"]["solutions"] == 8
-    app(["eval-rm", "processbench", "--model", "nano", "--size", "8"], standalone_mode=False)
-    assert "steps of processbench: 8 solutions;" in capsys.readouterr().out
+    app(["eval-rm", "processbench", "--model", "nano", "--size", "8", "--no-probes"], standalone_mode=False)
+    out = capsys.readouterr().out
+    assert "steps of processbench: 8 solutions;" in out and "wrong ones" not in out
     with pytest.raises(BadInputError, match="give --model"):
         app(["eval-rm", "processbench"], standalone_mode=False)
 

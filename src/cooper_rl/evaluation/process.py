@@ -7,7 +7,7 @@ step must be found exactly, and that on solutions without, where no step may be 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from cooper_rl.domains.files import local_copy
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.metrics import Floats, bootstrap
+from cooper_rl.evaluation.step_probes import Values, step_probes
 from cooper_rl.records import THRESHOLD, LabelledCompletion
 from cooper_rl.steps import first_below
 from cooper_rl.tables import from_hub, read_records
@@ -23,7 +24,6 @@ from cooper_rl.verifyrm.triples import labelled_of
 PROCESSBENCH = "processbench"
 LOCAL, HUB, HUB_SPLITS = "process/processbench_dev.jsonl.gz", "Qwen/ProcessBench", ("gsm8k", "math")
 TUNED_ON = "processbench_gsm8k"  # as published: the threshold is the best on this subset
-Values = Callable[[Sequence[LabelledCompletion], Sequence[Sequence[int]]], Iterable[Iterable[float]]]
 
 
 def load_process(name: str) -> list[LabelledCompletion]:
@@ -52,12 +52,15 @@ def load_process(name: str) -> list[LabelledCompletion]:
     return found
 
 
-def evaluate_process(solutions: Sequence[LabelledCompletion], values: Values, *, samples: int = 1000) -> dict[str, Any]:
+def evaluate_process(
+    solutions: Sequence[LabelledCompletion], values: Values, *, samples: int = 1000, probes: bool = True
+) -> dict[str, Any]:
     """F1 and its two accuracies, of each subset, with intervals, at the threshold 0.5 and at one that is tuned.
 
     Args:
         values: step values of triples at their steps' ends, as `VerifyRM.step_values`.
         samples: bootstrap samples of an interval.
+        probes: also whether a wrong solution gains by padding (`step_probes`).
     """
     found_N = values(solutions, [solution.ends for solution in solutions])
     values_N = [np.array(list(map(float, values_S))) for values_S in found_N]
@@ -79,7 +82,7 @@ def evaluate_process(solutions: Sequence[LabelledCompletion], values: Values, *,
             columns = predicted_N[rows], errors_N[rows]
             low, high = bootstrap(lambda p, e: scores_of(p, e)["f1"], *columns, samples=samples)
             found[title][subset] = {"solutions": len(rows), **scores_of(*columns), "f1_interval": [low, high]}
-    return found
+    return {**found, "probes": step_probes(solutions, values)} if probes else found
 
 
 def last_step_share(values_N: Sequence[Floats]) -> float:
@@ -118,4 +121,8 @@ def process_lines(name: str, found: dict[str, Any]) -> list[str]:
                 f"  {said}, {subset} ({row['solutions']}): F1 {row['f1']:.3f} ({low:.3f} to {high:.3f}),"
                 f" first error found {row['error_accuracy']:.3f}, right ones left alone {row['right_accuracy']:.3f}"
             ]
+    for kind, shares in found.get("probes", {}).items():
+        lines.append(
+            f"  wrong ones, {kind}: accepted {shares['accepted']:.3f}, no step below 0.5 {shares['hidden']:.3f}"
+        )
     return lines

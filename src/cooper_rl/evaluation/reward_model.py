@@ -6,6 +6,7 @@ import logging
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,11 +62,12 @@ def evaluate_files(files: Sequence[str], settings: EvalSettings) -> dict[str, An
     solutions = drawn(load_process(PROCESSBENCH), settings) if PROCESSBENCH in files else []
     model = reward_model_of(settings)
     judges = judges_of(settings, model)
+    steps = partial(evaluate_process, samples=settings.bootstrap_samples, probes=settings.probes)
     found: dict[str, Any] = {"files": {}}
     if solutions:
         if model is None:
             raise BadInputError(f"{PROCESSBENCH}: only a VerifyRM values steps; give --model")
-        found["process"] = evaluate_process(solutions, model.step_values, samples=settings.bootstrap_samples)
+        found["process"] = steps(solutions, model.step_values)
     for name, triples in sets.items():
         correct_B = np.array([t.correct for t in triples])
         scores = {judge: ask(triples) for judge, ask in judges.items()}
@@ -77,8 +79,7 @@ def evaluate_files(files: Sequence[str], settings: EvalSettings) -> dict[str, An
             "by_source": by_group([t.source for t in triples], scores, correct_B),
         }
         if model and all(triple.first_error is not None for triple in triples):
-            process = evaluate_process(triples, model.step_values, samples=settings.bootstrap_samples)
-            found["files"][name]["process"] = process
+            found["files"][name]["process"] = steps(triples, model.step_values)
     if settings.probes and sets:
         problems = [
             Problem(t.question, t.reference_answer)
