@@ -281,8 +281,11 @@ class Experiment:
         return [run["last_rollouts"][asked][key] for run in self._of(arm) if asked in run["last_rollouts"]]
 
     def wrong_accepted(self, arm: str, after: int, to: int) -> str:
-        """Of the arm's wrong rollouts after one step and up to another, how many its reward model accepts."""
-        blocks = [block for run in self._of(arm) for block in run["wrong_in_blocks"] if after < block[0] <= to]
+        """Of the arm's wrong rollouts after one step and up to another, how many its reward model accepts.
+
+        Runs whose record has no such counts are left out.
+        """
+        blocks = [b for run in self._of(arm) for b in run.get("wrong_in_blocks", ()) if after < b[0] <= to]
         wrong, accepted = (sum(block[at] for block in blocks) for at in (1, 2))
         return f"{accepted / wrong:.1%} ({accepted} of {wrong:,})"
 
