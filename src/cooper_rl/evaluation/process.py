@@ -15,7 +15,7 @@ import numpy as np
 from cooper_rl.domains.files import local_copy
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.metrics import Floats, bootstrap
-from cooper_rl.evaluation.step_probes import Values, step_probes
+from cooper_rl.evaluation.step_probes import Values, step_probes, valued
 from cooper_rl.records import THRESHOLD, LabelledCompletion
 from cooper_rl.steps import first_below
 from cooper_rl.tables import from_hub, read_records
@@ -62,8 +62,7 @@ def evaluate_process(
         samples: bootstrap samples of an interval.
         probes: also whether a wrong solution gains by padding (`step_probes`).
     """
-    found_N = values(solutions, [solution.ends for solution in solutions])
-    values_N = [np.array(list(map(float, values_S))) for values_S in found_N]
+    values_N = valued(solutions, values)
     errors_N = np.array([solution.first_error for solution in solutions])
     sources = [solution.source for solution in solutions]
     tuning = [row for row, source in enumerate(sources) if source == TUNED_ON] or list(range(len(solutions)))

@@ -38,6 +38,11 @@ def padded(solution: LabelledCompletion, kind: str) -> LabelledCompletion:
     return replace(solution, completion=text, ends=tuple(ends), first_error=None)
 
 
+def valued(solutions: Sequence[LabelledCompletion], values: Values) -> list[Any]:
+    """The step values of each solution, as an array (S,)."""
+    return [np.array(list(map(float, v_S))) for v_S in values(solutions, [each.ends for each in solutions])]
+
+
 def step_probes(solutions: Sequence[LabelledCompletion], values: Values) -> dict[str, dict[str, float]]:
     """For each kind of padding two shares of the wrong solutions, from 0 to 1; empty without a wrong solution.
 
@@ -49,8 +54,7 @@ def step_probes(solutions: Sequence[LabelledCompletion], values: Values) -> dict
     wrong = [solution for solution in solutions if solution.first_error != -1 and solution.ends]
     found: dict[str, dict[str, float]] = {}
     for kind in STEP_PROBES if wrong else ():
-        made = [padded(solution, kind) for solution in wrong]
-        values_N: Any = [np.array(list(map(float, v_S))) for v_S in values(made, [each.ends for each in made])]
+        values_N = valued([padded(solution, kind) for solution in wrong], values)
         found[kind] = {
             "accepted": float(np.mean([v_S[-1] > THRESHOLD for v_S in values_N])),
             "hidden": float(np.mean([(v_S >= THRESHOLD).all() for v_S in values_N])),
