@@ -147,9 +147,12 @@ class Sample:
     completion: str
     problem_id: str = ""
     worked_solution: str = ""  # the problem's worked solution, if its data set has one
-    group: int = (
-        -1
-    )  # number of its prompt in the batch, from 0; -1: its place tells, as a prompt's samples are together
+    group: int = -1  # number of its prompt in the batch, from 0; -1: its place tells, a prompt's samples being together
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The answers that count as right."""
+        return (self.reference_answer,)
 
     @classmethod
     def of(cls, problem: Problem, completion: str) -> Sample:
@@ -160,70 +163,83 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """A sample with its verdict, its score before the step's update of the reward model, and its reward."""
+    """A sample with the rule's verification, the reward model's score before the step's update, and its reward.
 
-    question: str
-    reference_answer: str
-    completion: str
+    `Cooper.judge` makes it of a sample alone. With its batch it is completed: its sample has the number of its group,
+    its verification agrees with its group's, and the last three fields have their values (`method.agreement.complete`).
+    """
+
+    sample: Sample
+    verification: Verification
     score: float  # nan where there is no reward model
-    verdict: Verdict
-    reason: Reason
-    reward: float
-    group: int  # index of the prompt in its batch; its G rollouts share it
-    problem_id: str = ""
-    worked_solution: str = ""
-    several_answers: bool = False
-    answer: str | None = None  # the answer that it states, in one writing
+    reward: float | None  # None where it could not be judged: it then has no part in its group's baseline
+    step_ends: tuple[int, ...] = ()  # offsets just after its steps, where the credit of steps needs them
+    step_values: tuple[float, ...] = ()  # the value after each step: how probable it is that the whole will be right
     right_estimate: float = 0.0  # estimated probability that it is right although the rule calls it INCORRECT
     held_back: str = ""  # the witnesses by whom it is not taught as wrong: score, agreement, score+agreement, together
     start_score: float | None = None  # score by the reward model as it was when the run began; None where not measured
-    step_ends: tuple[int, ...] = ()  # offsets just after its steps, where the credit of steps needs them
-    step_values: tuple[float, ...] = ()  # the value after each step: how probable it is that the whole will be right
-
-    @classmethod
-    def of(
-        cls,
-        sample: Sample,
-        verification: Verification,
-        score: float,
-        reward: float,
-        step_ends: Sequence[int] = (),
-        step_values: Sequence[float] = (),
-    ) -> Rollout:
-        """A sample with its verdict, score and reward. A group of -1 gets its number later, with the whole batch."""
-        return cls(
-            question=sample.question,
-            reference_answer=sample.reference_answer,
-            completion=sample.completion,
-            score=score,
-            verdict=verification.verdict,
-            reason=verification.reason,
-            reward=reward,
-            group=sample.group,
-            problem_id=sample.problem_id,
-            worked_solution=sample.worked_solution,
-            several_answers=verification.several_answers,
-            answer=verification.answer,
-            step_ends=tuple(step_ends),
-            step_values=tuple(step_values),
-        )
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Rollout:
-        """A rollout from its fields as JSON has them: verdict and reason are texts."""
-        own: dict[str, Any] = {"verdict": Verdict(record["verdict"]), "reason": Reason(record["reason"])}
-        own |= {name: tuple(record[name]) for name in ("step_ends", "step_values") if name in record}
-        return cls(**{**record, **own})
 
     @property
-    def verification(self) -> Verification:
-        """The verdict with its reason."""
-        return Verification(self.verdict, self.reason, several_answers=self.several_answers, answer=self.answer)
+    def question(self) -> str:
+        return self.sample.question
+
+    @property
+    def reference_answer(self) -> str:
+        return self.sample.reference_answer
+
+    @property
+    def completion(self) -> str:
+        return self.sample.completion
+
+    @property
+    def group(self) -> int:
+        """Index of the prompt in its batch; its G rollouts share it."""
+        return self.sample.group
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.verification.verdict
+
+    @property
+    def reason(self) -> Reason:
+        return self.verification.reason
+
+    @property
+    def answer(self) -> str | None:
+        """The answer that it states, in one writing."""
+        return self.verification.answer
 
     @property
     def teachable_as_wrong(self) -> bool:
         """Whether stage 2 may teach it as wrong: it is surely wrong by the rule, and is not held back by doubt."""
         return self.verification.surely_wrong and not self.held_back
+
+    def to_record(self) -> dict[str, Any]:
+        """The rollout in flat fields, as a run folder holds it."""
+        s, v = self.sample, self.verification
+        judged = s.question, s.reference_answer, s.completion, self.score, v.verdict, v.reason, self.reward
+        more = s.group, s.problem_id, s.worked_solution, v.several_answers, v.answer
+        own = (getattr(self, name) for name in OF_THE_BATCH)
+        return dict(zip(ROLLOUT_FIELDS, (*judged, *more, *own), strict=True))
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Rollout:
+        """A rollout from its flat fields as JSON has them: verdict and reason are texts."""
+        given = {name: record[name] for name in ("problem_id", "worked_solution", "group") if name in record}
+        sample = Sample(record["question"], record["reference_answer"], record["completion"], **given)
+        verdict, reason = Verdict(record["verdict"]), Reason(record["reason"])
+        several, answer = bool(record.get("several_answers")), record.get("answer")
+        own = {name: record[name] for name in OF_THE_BATCH if name in record}
+        own |= {name: tuple(own[name]) for name in ("step_ends", "step_values") if name in own}
+        verification = Verification(verdict, reason, several_answers=several, answer=answer)
+        return cls(sample, verification, record["score"], record["reward"], **own)
+
+
+OF_THE_BATCH = ("right_estimate", "held_back", "start_score", "step_ends", "step_values")
+ROLLOUT_FIELDS = (
+    *("question", "reference_answer", "completion", "score", "verdict", "reason", "reward", "group", "problem_id"),
+    *("worked_solution", "several_answers", "answer", *OF_THE_BATCH),
+)  # of `Rollout.to_record`, in its order
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,9 +248,15 @@ class Batch:
 
     step: int  # the training step that it belongs to, from 1
     rollouts: tuple[Rollout, ...]  # the rollouts of all ranks; groups are numbered from 0
-    rewards: tuple[float, ...] = ()  # the rewards of this rank's samples, in their order
+    own: range | None = None  # which of them are this rank's; None: all
     version: int = 0  # updates that the reward model had when it scored
     seconds: float = 0.0  # time that judging and scoring took
+
+    @property
+    def rewards(self) -> tuple[float | None, ...]:
+        """The rewards of this rank's samples, in their order."""
+        places = range(len(self.rollouts)) if self.own is None else self.own
+        return tuple(self.rollouts[i].reward for i in places)
 
     def groups(self) -> dict[int, list[Rollout]]:
         """The rollouts of each prompt."""

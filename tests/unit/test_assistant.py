@@ -10,13 +10,14 @@ from cooper_rl.generation import OpenAIServer
 from cooper_rl.method.negatives import Slot, find_source
 from cooper_rl.method.negatives.assistant import FAILED_STEPS, PAUSE_STEPS, Assistant
 from cooper_rl.method.pairs import Pairs
-from cooper_rl.records import Batch, Reason, Rollout, Verdict
+from cooper_rl.records import Batch, Reason, Verdict
 from cooper_rl.verifiers import RuleVerifier
 from http_server import echo, said
+from rollouts import make_rollout
 
 
 def slot(question, answer, positive):
-    one = Rollout(question, answer, positive, 0.9, Verdict.CORRECT, Reason.MATCH, 1.0, 0)
+    one = make_rollout(question, answer, positive, 0.9, Verdict.CORRECT, Reason.MATCH, 1.0, 0)
     return Slot([one], positive, "rollout", "assistant", random.Random(0))
 
 
@@ -76,7 +77,7 @@ def test_a_server_that_is_down_is_left_alone_and_tried_again(serve):
 
 
 RIGHT = [
-    Rollout("What is 6 + 6?", "12", f"So it is {w}. The answer is 12.", 0.9, Verdict.CORRECT, Reason.MATCH, 1.0, 0)
+    make_rollout("What is 6 + 6?", "12", f"So it is {w}. The answer is 12.", 0.9, Verdict.CORRECT, Reason.MATCH, 1.0, 0)
     for w in ("twelve", "a dozen")
 ]
 MISBEHAVIOURS = {
@@ -119,7 +120,9 @@ def test_a_misbehaving_assistant_masks_the_prompt_or_the_next_source_takes_over(
 def test_a_server_that_goes_down_in_the_middle(serve):
     server = serve(lambda body, count: (200, said(f"The answer is {40 + count}.")) if count < 4 else (500, {}))
     groups = [
-        Rollout(f"What is {g} + 6?", str(g + 6), f"The answer is {g + 6}.", 0.9, Verdict.CORRECT, Reason.MATCH, 1.0, g)
+        make_rollout(
+            f"What is {g} + 6?", str(g + 6), f"The answer is {g + 6}.", 0.9, Verdict.CORRECT, Reason.MATCH, 1.0, g
+        )
         for g in range(8)
     ]
     random.Random(0).shuffle(groups)
@@ -135,7 +138,9 @@ def test_a_refused_worked_solution_does_not_throw_the_other_rewrites_away(serve)
     """Slots are matched one by one: what the server wrote for the other prompts is used."""
     server = serve(lambda body, count: (200, said(f"The answer is {40 + count}.")))
     wrong = [
-        Rollout(f"q{g}", str(g), "The answer is 99.", 0.1, Verdict.INCORRECT, Reason.MISMATCH, 0.0, g, "", solution)
+        make_rollout(
+            f"q{g}", str(g), "The answer is 99.", 0.1, Verdict.INCORRECT, Reason.MISMATCH, 0.0, g, "", solution
+        )
         for g, solution in enumerate(["The answer is 0.", "The answer is 7.", "The answer is 2."])
     ]
     settings = {"negative_sources": {"assistant": 1}, "pairs_per_prompt": 1, "positive_fallback": "worked_solution"}

@@ -7,13 +7,14 @@ import pytest
 
 from cooper_rl.method.alarm import HackingAlarm
 from cooper_rl.method.audit import false_positives, rollout_metrics, wilson
-from cooper_rl.records import Reason, Report, Rollout, Verdict
+from cooper_rl.records import Reason, Report, Verdict
+from rollouts import make_rollout
 
 LIMITS = {"hacking/false_positive_rate_low": 0.0, "hacking/false_positive_rate_high": 1.0}
 
 
 def rollout(verdict, reason, score):
-    return Rollout("q", "4", "text", score, verdict, reason, score, group=0)
+    return make_rollout("q", "4", "text", score, verdict, reason, score, group=0)
 
 
 def test_false_positives_are_counted_among_what_is_surely_wrong():
@@ -66,10 +67,10 @@ def test_the_rate_stays_a_share():
 
 
 def test_several_answers_are_counted():
-    boxes = Rollout(
+    boxes = make_rollout(
         "q", "4", "\\boxed{4} or \\boxed{5}", 0.9, Verdict.INCORRECT, Reason.CONTRADICTION, 1.0, 0, several_answers=True
     )
-    one = Rollout("q", "4", "\\boxed{4}", 0.9, Verdict.CORRECT, Reason.MATCH, 1.0, 0)
+    one = make_rollout("q", "4", "\\boxed{4}", 0.9, Verdict.CORRECT, Reason.MATCH, 1.0, 0)
     assert rollout_metrics([boxes, one, one, one])["hacking/several_answers_rate"] == 0.25
 
 

@@ -16,12 +16,13 @@ from cooper_rl.method.build import make_cooper
 from cooper_rl.method.credit import Credit, step_advantages
 from cooper_rl.method.parting import parted
 from cooper_rl.method.world import Alone
-from cooper_rl.records import Batch, ContrastivePair, LabelledCompletion, Reason, Rollout, Sample, Verdict
+from cooper_rl.records import Batch, ContrastivePair, LabelledCompletion, Reason, Sample, Verdict
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.method import MethodSettings
 from cooper_rl.steps import step_ends
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm.prefixes import Counts, prefix_losses, steps_of
+from rollouts import change, make_rollout
 
 RIGHT, WRONG, SHORT = "1 + 1 = 2. 2 + 1 = 3. It is 3.", "1 + 1 = 2. 2 + 1 = 4. It is 4.", "It is 5."
 
@@ -34,7 +35,7 @@ def rollout(text, *values, group=0):
         if text == RIGHT
         else (Verdict.INCORRECT, Reason.MISMATCH, score, group)
     )
-    return Rollout("1 + 1 + 1 =", "3", text, score, *own, step_ends=ends, step_values=values)
+    return make_rollout("1 + 1 + 1 =", "3", text, score, *own, step_ends=ends, step_values=values)
 
 
 GROUP = [rollout(RIGHT, 0.6, 0.8, 0.9), rollout(WRONG, 0.7, 0.4, 0.1), rollout(SHORT, 0.2)]
@@ -89,7 +90,7 @@ def test_what_begins_alike_ends_a_step_at_the_same_place():
     group = [replace(each, reward=float(place)) for place, each in enumerate(group)]
     assert shared("shared_prefix", group, [1.0, -1.0]) == [[0.0, 1.0], [0.0, -1.0, -1.0]]
     lines = [
-        replace(each, completion=text, step_ends=(5 + len(text[5:].split("\n")[0]), len(text)))
+        change(each, completion=text, step_ends=(5 + len(text[5:].split("\n")[0]), len(text)))
         for each, text in zip(group, ("x = 1\nso 1", "x = 12\nso 12"), strict=True)
     ]
     assert shared("shared_prefix", lines, [1.0, -1.0]) == [[1.0, 1.0], [-1.0, -1.0]]
@@ -287,7 +288,7 @@ def test_each_rank_gets_the_steps_of_its_own_samples():
             return [[1.0, -0.5], *own]
 
     credit = Credit(MethodSettings(credit="shared_prefix"), None, Two())
-    batch = Batch(1, (*GROUP, replace(GROUP[0], completion=RIGHT)))
+    batch = Batch(1, (*GROUP, change(GROUP[0], completion=RIGHT)))
     steps = credit.of(batch, [-0.5, 0.0])
     assert [[end for end, _ in own] for own in steps] == [[len(SHORT)], [10, 21, len(RIGHT)]]
     assert [[a for _, a in own] for own in steps] == [[-0.5], [pytest.approx(1 / 6), 0.5, 0.5]]

@@ -8,13 +8,14 @@ from itertools import count
 import numpy as np
 import pytest
 
-from cooper_rl.method.agreement import settled, shares
+from cooper_rl.method.agreement import complete, shares
 from cooper_rl.method.contract import example_batch
 from cooper_rl.method.doubt import NEIGHBOURS, WINDOW_STEPS, Doubt, estimate, logits, metrics_of
 from cooper_rl.method.negatives.mined import mined
 from cooper_rl.method.reward import HybridReward, RuleReward
-from cooper_rl.records import Batch, Reason, Report, Rollout, Verdict
+from cooper_rl.records import Batch, Reason, Report, Verdict
 from cooper_rl.verifiers.kinds import misses_per_hit
+from rollouts import make_rollout
 
 RIGHT = (Verdict.CORRECT, Reason.MATCH)
 WRONG = (Verdict.INCORRECT, Reason.MISMATCH)
@@ -25,7 +26,7 @@ GROUPS = count()
 
 def rollout(judged, score, answer=None, group=-1, several=False):
     text = f"{judged[1]} {score} {answer}"
-    return Rollout("q", "4", text, score, *judged, 0.0, group, several_answers=several, answer=answer)
+    return make_rollout("q", "4", text, score, *judged, 0.0, group, several_answers=several, answer=answer)
 
 
 def apart(judged, score, count):
@@ -34,7 +35,17 @@ def apart(judged, score, count):
 
 
 def weighed(rollouts, misses=0.03, max_right=0.05):
-    return Doubt(misses, max_right).weigh(rollouts, 1)
+    return weighed_by(Doubt(misses, max_right), rollouts, 1)
+
+
+def weighed_by(doubt, rollouts, step):
+    """The rollouts with what `Doubt.weigh` tells of each."""
+    doubts = zip(rollouts, doubt.weigh(rollouts, step), strict=True)
+    return [replace(rollout, right_estimate=right, held_back=by) for rollout, (right, by) in doubts]
+
+
+def settled(ranks, size, reward):
+    return complete([(rollout, None) for rank in ranks for rollout in rank], size, reward)
 
 
 def of(judged, score, rollouts):
@@ -130,8 +141,8 @@ def test_only_the_last_steps_count():
     learned(doubt, apart(RIGHT, 0.9, 20), 1)
     assert doubt.weigh(one, WINDOW_STEPS) == doubt.weigh(one, WINDOW_STEPS)
     learned(doubt, one, WINDOW_STEPS)
-    assert doubt.weigh(one, WINDOW_STEPS)[0].right_estimate == 0.6  # a step counts once
-    assert doubt.weigh(one, WINDOW_STEPS + 1)[0].right_estimate == 0.0
+    assert weighed_by(doubt, one, WINDOW_STEPS)[0].right_estimate == 0.6  # a step counts once
+    assert weighed_by(doubt, one, WINDOW_STEPS + 1)[0].right_estimate == 0.0
 
 
 def test_resumed_it_holds_back_what_it_would_have():
@@ -140,7 +151,7 @@ def test_resumed_it_holds_back_what_it_would_have():
     resumed.load_state(json.loads(json.dumps(straight.state())))
     later = apart(WRONG, 0.9, 20)
     assert resumed.weigh(later, 2) == straight.weigh(later, 2) and resumed.seen == straight.seen
-    assert {r.right_estimate for r in straight.weigh(later, 2)} == {0.09}
+    assert {r.right_estimate for r in weighed_by(straight, later, 2)} == {0.09}
 
 
 def test_rounding_of_a_score_does_not_show():

@@ -17,6 +17,13 @@ def test_advantages_by_hand():
     torch.testing.assert_close(found, torch.tensor([one, -one, -one, one, 0, 0, 0, 0]))
 
 
+def test_a_reward_that_could_not_be_judged_is_in_no_mean():
+    """Of 1, 0 and nan the mean is 0.5 and the standard deviation 0.70711; what is alone in its group has none."""
+    found = advantages(torch.tensor([1.0, 0.0, math.nan, math.nan, math.nan, 1.0]), 3)
+    one = 0.5 / (0.7071068 + 1e-4)
+    torch.testing.assert_close(found, torch.tensor([one, -one, 0.0, 0.0, 0.0, 0.0]))
+
+
 def log(*rows):
     return torch.tensor([[math.log(p) for p in row] for row in rows])
 

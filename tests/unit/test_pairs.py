@@ -2,7 +2,6 @@
 
 import random
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 
@@ -12,8 +11,9 @@ from cooper_rl.method.negatives import NegativeSource, find_source
 from cooper_rl.method.negatives.mined import mined
 from cooper_rl.method.negatives.source import KNOWN, Slot
 from cooper_rl.method.pairs import PairResult, Pairs, draw_positive, proposed, shares
-from cooper_rl.records import Batch, Reason, Rollout, Verdict, Verification
+from cooper_rl.records import Batch, Reason, Verdict, Verification
 from cooper_rl.verifiers import RuleVerifier
+from rollouts import change, make_rollout
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def config(**settings):
 
 
 def rollout(completion, verdict, score=0.5, group=0, reason=Reason.MATCH, reference="12"):
-    return Rollout(f"question {group}", reference, completion, score, verdict, reason, score, group)
+    return make_rollout(f"question {group}", reference, completion, score, verdict, reason, score, group)
 
 
 class Scripted(NegativeSource):
@@ -76,7 +76,7 @@ def test_label_noise_draws_positives_among_the_others():
 
 
 def with_solution(rollouts, text):
-    return [replace(rollout, worked_solution=text) for rollout in rollouts]
+    return [change(rollout, worked_solution=text) for rollout in rollouts]
 
 
 def test_worked_solution_only_where_no_rollout_is_right(verifier):
@@ -143,9 +143,9 @@ def test_shuffle_takes_another_problems_completion(verifier):
 
 
 def test_two_prompts_with_one_question_are_two_in_the_yield(verifier):
-    groups = [replace(r, group=g, question="the same") for g in range(2) for r in [*RIGHT, *WRONG]]
+    groups = [change(r, group=g, question="the same") for g in range(2) for r in [*RIGHT, *WRONG]]
     assert build(groups, config(negative_sources={"mined": 1}), verifier).metrics()["pairs/yield"] == 1.0
-    one_of_two = [*groups[:12], *(replace(r, group=1, question="the same") for r in WRONG)]
+    one_of_two = [*groups[:12], *(change(r, group=1, question="the same") for r in WRONG)]
     assert build(one_of_two, config(negative_sources={"mined": 1}), verifier).metrics()["pairs/yield"] == 0.5
 
 
@@ -157,7 +157,7 @@ def test_mixture_shares():
 
 
 def test_ranks_share_the_prompts_and_draw_what_one_rank_would(verifier):
-    groups = [replace(r, group=g) for g in range(5) for r in [*RIGHT, *WRONG]]
+    groups = [change(r, group=g) for g in range(5) for r in [*RIGHT, *WRONG]]
     sources = config(negative_sources={"mined": 1, "perturb": 1}, pairs_per_prompt=2)
     alone = build(groups, sources, verifier, seed=7)
     parts = [build(groups, sources, verifier, seed=7, world=Rank(rank, 3)) for rank in range(3)]

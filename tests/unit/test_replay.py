@@ -6,7 +6,8 @@ import pytest
 
 from cooper_rl.method import replay
 from cooper_rl.method.replay import Replay, labelled
-from cooper_rl.records import Reason, Rollout, Verdict
+from cooper_rl.records import Reason, Verdict
+from rollouts import make_rollout
 
 VERDICTS = {
     "right": (Verdict.CORRECT, Reason.MATCH),
@@ -20,7 +21,7 @@ VERDICTS = {
 
 def rollout(text):
     verdict, reason = VERDICTS[text.split()[0]]
-    return Rollout("q", "a", text, 0.5, verdict, reason, 0.0, 0, "p")
+    return make_rollout("q", "a", text, 0.5, verdict, reason, 0.0, 0, "p")
 
 
 def rollouts(*texts):

@@ -15,6 +15,9 @@ from cooper_rl.records import Reason, Verdict, Verification
         ("rule", 0.9, Verdict.INCORRECT, None, 0.0),
         ("rule", math.nan, Verdict.CORRECT, None, 1.0),
         ("rule", 0.9, Verdict.UNPARSEABLE, None, 0.0),
+        ("rule", 0.9, Verdict.TIMEOUT, None, None),  # a failure to judge never counts as wrong
+        ("rule", math.nan, Verdict.ERROR, 0.5, None),
+        ("hybrid", 0.7, Verdict.TIMEOUT, None, 0.7),
         ("score", 0.9, Verdict.INCORRECT, None, 0.9),
         ("score", 0.2, Verdict.CORRECT, None, 0.2),
         ("score", 0.51, Verdict.INCORRECT, 0.5, 1.0),

@@ -20,6 +20,7 @@ from cooper_rl.serve.ledger import Entry, Ledger
 from cooper_rl.serve.scoring import Scorer
 from cooper_rl.serve.wire import Answer, LearnAnswer, ScoreBody, together
 from cooper_rl.settings.serve import ServerSettings, ServeSettings, check_server_settings, is_local
+from rollouts import make_rollout
 
 ANSWER = Answer(3, 1.0, 0.5, "CORRECT", "match")
 
@@ -195,7 +196,7 @@ def test_other_addresses_need_a_token(monkeypatch):
 
 
 def entry(id, text="1"):
-    rollout = Rollout("q", "1", text, 0.1 + 0.2, Verdict.INCORRECT, Reason.MISMATCH, 0.25, 0, answer=None)
+    rollout = make_rollout("q", "1", text, 0.1 + 0.2, Verdict.INCORRECT, Reason.MISMATCH, 0.25, 0, answer=None)
     return Entry(id, f"p{len(id)}", text.encode(), Answer.of(rollout, 7), rollout)
 
 
@@ -228,7 +229,7 @@ def test_batches_that_are_not_complete_are_limited(tmp_path):
     verified = Verification(Verdict.CORRECT, Reason.MATCH)
 
     def judge(samples):
-        return Batch(0, tuple(Rollout.of(sample, verified, 0.5, 1.0) for sample in samples))
+        return Batch(0, tuple(Rollout(sample, verified, 0.5, 1.0) for sample in samples))
 
     core = SimpleNamespace(judge=judge, reward=make_reward("score"), reward_model=None)
     scorer = Scorer(core, Ledger(tmp_path), ServeSettings(max_open_batches=1, gather_samples=2))
@@ -246,7 +247,7 @@ def test_a_batch_that_is_too_large_for_a_new_gather_size_is_complete(tmp_path):
     verified = Verification(Verdict.CORRECT, Reason.MATCH)
 
     def judge(samples):
-        return Batch(0, tuple(Rollout.of(sample, verified, 0.5, 1.0) for sample in samples))
+        return Batch(0, tuple(Rollout(sample, verified, 0.5, 1.0) for sample in samples))
 
     core = SimpleNamespace(judge=judge, reward=make_reward("score"), reward_model=None)
     ledger = Ledger(tmp_path)

@@ -25,10 +25,11 @@ from cooper_rl.engines.verl.run import died, names, run_training
 from cooper_rl.engines.verl.translate import cooper_settings, devices, prompts_per_step, verl_settings
 from cooper_rl.errors import BadInputError
 from cooper_rl.method.contract import check_reward_model
-from cooper_rl.records import Problem, Sample, Triple
+from cooper_rl.records import Batch, Problem, Reason, Sample, Triple, Verdict
 from cooper_rl.settings.files import EMBEDDED
 from cooper_rl.settings.recipe import load_recipe
 from cooper_rl.settings.train import TrainSettings
+from rollouts import make_rollout
 
 QUICKSTART = Path(__file__).parents[2] / "recipes" / "quickstart.yaml"
 SCHEDULE = ["--lr_scheduler_type", "constant", "--lr_scheduler_kwargs", "null"]
@@ -237,7 +238,19 @@ def test_a_prompt_that_lacks_rollouts_has_reward_0():
     batch = rows(("a", 0, [1]), ("a", 0, [2]), ("b", 1, [3]), ("c", 2, [4]), ("c", 2, [5]))
     whole = whole_groups(batch, 2)
     assert whole == [0, 1, 3, 4]
-    assert rewards_of([0.1, 0.2, 0.3, 0.4], whole, 5) == [0.1, 0.2, 0.0, 0.3, 0.4]
+    assert rewards_of(rewarded(0.1, 0.2, 0.3, 0.4), whole, 5) == [0.1, 0.2, 0.0, 0.3, 0.4]
+
+
+def test_what_could_not_be_judged_has_its_groups_mean_reward():
+    """So that its advantage is 0: verl has no value for "no reward"."""
+    assert rewards_of(rewarded(1.0, None, None, None), range(4), 4) == [1.0, 1.0, 0.0, 0.0]
+    assert rewards_of(rewarded(1.0, 0.0, None, 0.5, size=4), range(4), 4) == [1.0, 0.0, 0.5, 0.5]
+
+
+def rewarded(*rewards, size=2):
+    judged = Verdict.CORRECT, Reason.MATCH
+    rollouts = [make_rollout("q", "1", "1", 0.5, *judged, reward, i // size) for i, reward in enumerate(rewards)]
+    return Batch(1, tuple(rollouts))
 
 
 CONFIGURATION = {

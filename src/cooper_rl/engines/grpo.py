@@ -12,14 +12,20 @@ from torch import Tensor
 def advantages(rewards_B: Tensor, group_size: int) -> Tensor:
     """A_i = (r_i - mean of the group) / (std of the group + 1e-4), shape (B,).
 
+    A reward that is nan could not be judged: it is in no mean and no std, and its advantage is 0, as in TRL.
+
     Raises:
         ValueError: `rewards_B` is not a vector whose length is a multiple of `group_size`.
     """
     if rewards_B.dim() != 1 or len(rewards_B) % group_size:
         raise ValueError(f"advantages needs (B,) with B a multiple of {group_size}, got {tuple(rewards_B.shape)}")
     rewards_P_G = rewards_B.view(-1, group_size)
-    centred_P_G = rewards_P_G - rewards_P_G.mean(1, keepdim=True)
-    return (centred_P_G / (rewards_P_G.std(1, keepdim=True) + 1e-4)).flatten()
+    centred_P_G = rewards_P_G - rewards_P_G.nanmean(1, keepdim=True)
+    std_P_1 = rewards_P_G.std(1, keepdim=True)
+    if rewards_B.isnan().any():
+        judged_P = [own_G[~own_G.isnan()] for own_G in rewards_P_G]
+        std_P_1 = torch.stack([r.std() if len(r) > 1 else r.new_tensor(torch.nan) for r in judged_P])[:, None]
+    return torch.nan_to_num(centred_P_G / (std_P_1 + 1e-4)).flatten()
 
 
 def grpo_loss(

@@ -31,6 +31,7 @@ from cooper_rl.generation import conversation
 from cooper_rl.generation.decode import complete
 from cooper_rl.generation.in_process import TransformersGenerator
 from cooper_rl.generation.sample import own_settings_aside, rendered
+from cooper_rl.method.audit import mean_reward
 from cooper_rl.method.build import make_cooper
 from cooper_rl.method.negatives.assistant import Assistant
 from cooper_rl.records import Batch, Problem, Sample
@@ -98,7 +99,7 @@ class PlainTrainer:
             times.append(time.perf_counter())
             report = self.cooper.learn(batch, saving=step == last)  # stage 2: the reward model
             metrics |= {
-                **{"reward": mean(batch.rewards), "completions/mean_length": mean(map(len, completions))},
+                **{"reward": mean_reward(batch.rollouts), "completions/mean_length": mean(map(len, completions))},
                 "time/generate_seconds": times[1] - times[0],
                 "time/score_seconds": batch.seconds,
                 "time/policy_seconds": times[2] - times[1] - batch.seconds,
@@ -138,7 +139,8 @@ class PlainTrainer:
         """One GRPO step on completions that this policy has just sampled."""
         config = self.config
         logprobs_B_T, mask_B_T = self.logprobs(self.policy, prompts, completions)
-        advantages_B = advantages(torch.tensor(batch.rewards), config.num_generations)
+        rewards_B = torch.tensor([torch.nan if reward is None else reward for reward in batch.rewards])
+        advantages_B = advantages(rewards_B, config.num_generations)
         steps = self.cooper.credit.of(batch, advantages_B.tolist())
         advantages_B_K = token_advantages(self.tokenizer, completions, steps, advantages_B, max(map(len, completions)))
         advantages_B_T = torch.zeros_like(logprobs_B_T)

@@ -8,39 +8,63 @@ the open answer with a right one of its group was tried: of what it called diffe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from cooper_rl.method.reward import Reward
-from cooper_rl.records import Reason, Rollout, Verdict
+from cooper_rl.records import Reason, Rollout, Sample, Verdict, Verification
 
+Weigh = Callable[[Sequence[Rollout]], list[tuple[float, str]]]
 REASONS = {Verdict.CORRECT: Reason.MATCH, Verdict.INCORRECT: Reason.MISMATCH}
 
 
-def settled(ranks: Iterable[Sequence[Rollout]], size: int, reward: Reward) -> list[Rollout]:
-    """The rollouts of all ranks with their groups numbered, each open one settled where its group can.
-
-    An open rollout has an answer in a form that the rules cannot read. It gets the verdict of the judged rollouts of
-    its group that state the same answer, and the reward that goes with it. Where these do not agree it stays open.
+def complete(
+    judged: Sequence[tuple[Rollout, float | None]], size: int, reward: Reward, weigh: Weigh | None = None
+) -> list[Rollout]:
+    """Rollouts with all that only their batch can tell: their groups, verdicts that agree, rewards and doubts.
 
     Args:
+        judged: the rollouts of all ranks with their start scores.
         size: rollouts of a group; those of one prompt follow one another, where their group has no number yet.
+        reward: rewards what is settled here. Other rollouts keep the reward that they had.
+        weigh: `Doubt.weigh` of the step; None where nothing is taught.
     """
-    found = enumerate(rollout for rank in ranks for rollout in rank)
-    rollouts = [replace(rollout, group=i // size) if rollout.group < 0 else rollout for i, rollout in found]
+    samples = [r.sample if r.group >= 0 else replace(r.sample, group=i // size) for i, (r, _) in enumerate(judged)]
+    agreed = agree(samples, [rollout.verification for rollout, _ in judged])
+    rollouts = []
+    for (rollout, start_score), sample, found in zip(judged, samples, agreed, strict=True):
+        own = rollout.reward if found is rollout.verification else reward.of(found, rollout.score)
+        rollouts.append(replace(rollout, sample=sample, verification=found, reward=own, start_score=start_score))
+    if weigh is None:
+        return rollouts
+    doubts = zip(rollouts, weigh(rollouts), strict=True)
+    return [replace(rollout, right_estimate=right, held_back=by) for rollout, (right, by) in doubts]
+
+
+def agree(samples: Sequence[Sample], verifications: Sequence[Verification]) -> list[Verification]:
+    """The verifications, each open one settled where its group can.
+
+    An open one has an answer in a form that the rules cannot read. It gets the verdict of the judged completions of
+    its group that state the same answer. Where these do not agree it stays open.
+
+    Args:
+        samples: those of a batch, with the numbers of their groups.
+    """
     verdicts: dict[tuple[int, str | None], set[Verdict]] = {}
-    for rollout in rollouts:
-        if rollout.verdict is Verdict.CORRECT or rollout.verification.doubtful:
-            verdicts.setdefault((rollout.group, rollout.answer), set()).add(rollout.verdict)
-    return [_settled(rollout, verdicts.get((rollout.group, rollout.answer), set()), reward) for rollout in rollouts]
+    for sample, found in zip(samples, verifications, strict=True):
+        if found.verdict is Verdict.CORRECT or found.doubtful:
+            verdicts.setdefault((sample.group, found.answer), set()).add(found.verdict)
+    return [
+        _settled(found, verdicts.get((sample.group, found.answer), set()))
+        for sample, found in zip(samples, verifications, strict=True)
+    ]
 
 
-def _settled(rollout: Rollout, verdicts: set[Verdict], reward: Reward) -> Rollout:
-    if rollout.reason is not Reason.UNKNOWN_FORM or rollout.answer is None or len(verdicts) != 1:
-        return rollout
+def _settled(found: Verification, verdicts: set[Verdict]) -> Verification:
+    if found.reason is not Reason.UNKNOWN_FORM or found.answer is None or len(verdicts) != 1:
+        return found
     (verdict,) = verdicts
-    same = replace(rollout, verdict=verdict, reason=REASONS[verdict])
-    return replace(same, reward=reward.of(same.verification, same.score))
+    return replace(found, verdict=verdict, reason=REASONS[verdict])
 
 
 def shares(rollouts: Sequence[Rollout]) -> list[float]:

@@ -32,6 +32,7 @@ class Audit(Monitor):
 def rollout_metrics(rollouts: Sequence[Rollout], misses_per_hit: float = 0.0) -> dict[str, float]:
     """The metrics that compare the rule with the reward model on a step's rollouts; shares from 0 to 1."""
     count = len(rollouts)
+    paid = [r for r in rollouts if r.reward is not None]
 
     def share(verdict: Verdict) -> float:
         return sum(r.verdict is verdict for r in rollouts) / count
@@ -42,10 +43,16 @@ def rollout_metrics(rollouts: Sequence[Rollout], misses_per_hit: float = 0.0) ->
         "verifier/timeout_rate": share(Verdict.TIMEOUT),
         "verifier/error_rate": share(Verdict.ERROR),
         "verifier/no_answer_rate": sum(r.reason is Reason.NO_ANSWER for r in rollouts) / count,
-        "hacking/gap": sum(r.reward for r in rollouts) / count - share(Verdict.CORRECT),
-        "hacking/several_answers_rate": sum(r.several_answers for r in rollouts) / count,
+        "hacking/gap": mean_reward(paid) - sum(r.verdict is Verdict.CORRECT for r in paid) / max(1, len(paid)),
+        "hacking/several_answers_rate": sum(r.verification.several_answers for r in rollouts) / count,
         **false_positives(rollouts, misses_per_hit),
     }
+
+
+def mean_reward(rollouts: Sequence[Rollout]) -> float:
+    """The mean over the rollouts that have a reward; 0 where none has."""
+    paid = [rollout.reward for rollout in rollouts if rollout.reward is not None]
+    return sum(paid) / max(1, len(paid))
 
 
 def false_positives(rollouts: Sequence[Rollout], misses_per_hit: float = 0.0) -> dict[str, float]:

@@ -23,6 +23,7 @@ from cooper_rl.records import (
     Reason,
     Report,
     Rollout,
+    Sample,
     Verdict,
     Verification,
 )
@@ -38,11 +39,16 @@ def example_batch(step: int = 1) -> Batch:
         ("", Verdict.UNPARSEABLE, Reason.NO_ANSWER, 0.95),
     ]
     rollouts = tuple(
-        Rollout(f"What is {g} + {g}?", str(2 * g), text.replace("{}", str(2 * g)), score, verdict, reason, score, g)
+        Rollout(
+            Sample(f"What is {g} + {g}?", str(2 * g), text.replace("{}", str(2 * g)), group=g),
+            Verification(verdict, reason),
+            score,
+            score,
+        )
         for g in (1, 2, 3)
         for text, verdict, reason, score in kinds
     )
-    return Batch(step, rollouts, tuple(rollout.reward for rollout in rollouts))
+    return Batch(step, rollouts)
 
 
 def check_negative_source(source: NegativeSource) -> None:
@@ -74,7 +80,7 @@ def check_negative_source(source: NegativeSource) -> None:
 
 
 def check_reward(reward: Reward) -> None:
-    """Checks a reward: it is a finite number for every verdict and score.
+    """Checks a reward: it is a finite number for every verdict and score, or None where nothing could be judged.
 
     Where `needs_score` is false, it is also finite for the score NaN.
 
@@ -85,7 +91,9 @@ def check_reward(reward: Reward) -> None:
     for verdict in Verdict:
         for score in scores:
             value = reward.of(Verification(verdict, Reason.MATCH), score)
-            assert isinstance(value, float) and math.isfinite(value), f"{value} for {verdict} and {score}"
+            unjudged = value is None and verdict in (Verdict.TIMEOUT, Verdict.ERROR)
+            finite = isinstance(value, float) and math.isfinite(value)
+            assert finite or unjudged, f"{value} for {verdict} and {score}"
             again = reward.of(Verification(verdict, Reason.MATCH), score)
             assert again == value, "the same completion has two rewards"
 

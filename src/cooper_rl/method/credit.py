@@ -45,25 +45,28 @@ class Credit:
         if self.valued_by_model and not hasattr(reward_model, "step_values"):
             raise BadInputError(f"credit = {settings.credit}: it needs a reward model that values steps; set outcome")
 
-    def scored(
+    def score_steps(
         self, samples: Sequence[Sample], policy_values: PolicyValues | None = None
     ) -> tuple[Sequence[float], Ends, Values]:
-        """Scores, the steps' ends and their values, from one pass where both come from the reward model.
+        """The steps' ends and their values, and the scores where both come from one pass of the reward model.
 
         Args:
             policy_values: gives the values that `reference_gain` needs.
+
+        Returns:
+            Scores, ends, values. The scores are empty where the reward model values no steps.
         """
-        model, nothing = self.reward_model, [()] * len(samples)
-        credit, kind = self.settings.credit, self.settings.credit_steps
-        ends = nothing if credit == "outcome" else [step_ends(sample.completion, kind) for sample in samples]
-        if self.valued_by_model:
-            whole = [ends_S or [len(sample.completion)] for ends_S, sample in zip(ends, samples, strict=True)]
-            found = cast(ValuesSteps, model).step_values(samples, whole)
-            scores = [values_S[-1] for values_S in found]
-            return scores, ends, [values_S[: len(ends_S)] for values_S, ends_S in zip(found, ends, strict=True)]
-        scores = model.score(samples) if model else [float("nan")] * len(samples)
-        by_policy = credit == "reference_gain" and policy_values
-        return scores, ends, by_policy(ends) if by_policy else nothing
+        nothing: Ends = [()] * len(samples)
+        if self.settings.credit == "outcome":
+            return (), nothing, nothing
+        ends = [tuple(step_ends(sample.completion, self.settings.credit_steps)) for sample in samples]
+        if not self.valued_by_model:
+            by_policy = self.settings.credit == "reference_gain" and policy_values
+            return (), ends, [tuple(values_S) for values_S in by_policy(ends)] if by_policy else nothing
+        whole = [ends_S or (len(sample.completion),) for ends_S, sample in zip(ends, samples, strict=True)]
+        found = cast(ValuesSteps, self.reward_model).step_values(samples, whole)
+        scores = [values_S[-1] for values_S in found]
+        return scores, ends, [tuple(values_S[: len(ends_S)]) for values_S, ends_S in zip(found, ends, strict=True)]
 
     def of(self, batch: Batch, advantages: Sequence[float]) -> list[list[tuple[int, float]]]:
         """Where the steps of this rank's samples end, and the advantage of each.

@@ -20,7 +20,6 @@ score low from then on. It would be mined again for that, and be unlearned.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
@@ -59,28 +58,24 @@ class Doubt(Monitor):
         self.scorer = getattr(reward_model, "start_scores", None) if max_right < 1 else None
         self.seen: list[Row] = []
 
-    def with_start_scores(self, rollouts: Sequence[Rollout]) -> list[Rollout]:
-        """The rollouts with `start_score` filled in, where the reward model can tell."""
-        if not self.scorer:
-            return list(rollouts)
-        scores = self.scorer(rollouts)
-        return [replace(rollout, start_score=score) for rollout, score in zip(rollouts, scores, strict=True)]
+    def start_scores(self, rollouts: Sequence[Rollout]) -> list[float | None]:
+        """The rollouts' scores by the reward model as it was when the run began; None where it cannot tell."""
+        return list(self.scorer(rollouts)) if self.scorer else [None] * len(rollouts)
 
-    def weigh(self, rollouts: Sequence[Rollout], step: int) -> list[Rollout]:
-        """The rollouts of a step, with `right_estimate` and `held_back` filled in where they are doubtful."""
+    def weigh(self, rollouts: Sequence[Rollout], step: int) -> list[tuple[float, str]]:
+        """P(right) of each rollout of a step, and by which witnesses it is held back; (0, "") without a doubt."""
         seen_N4 = np.array(self.window(rollouts, step), dtype=np.float64).reshape(-1, 4)
         places = zip(rollouts, logits(rollouts), shares(rollouts), strict=True)
         return [
-            self._weighed(rollout, logit, share, seen_N4) if rollout.verification.doubtful else rollout
+            self._weighed(logit, share, seen_N4) if rollout.verification.doubtful else (0.0, "")
             for rollout, logit, share in places
         ]
 
-    def _weighed(self, rollout: Rollout, logit: float, share: float, seen_N4: np.ndarray) -> Rollout:
+    def _weighed(self, logit: float, share: float, seen_N4: np.ndarray) -> tuple[float, str]:
         places = {"together": (logit, share), "score": (logit, None), "agreement": (None, share)}
         found = {name: estimate(seen_N4, self.misses_per_hit, *place) for name, place in places.items()}
         alone = "+".join(name for name in ("score", "agreement") if found[name] > self.max_right)
-        held_back = (alone or "together") if found["together"] > self.max_right else ""
-        return replace(rollout, right_estimate=found["together"], held_back=held_back)
+        return found["together"], (alone or "together") if found["together"] > self.max_right else ""
 
     def window(self, rollouts: Sequence[Rollout], step: int) -> list[Row]:
         """What is compared at a step: the judged rollouts of the steps before it, and these of its own."""

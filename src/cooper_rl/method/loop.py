@@ -7,23 +7,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cooper_rl.method.agreement import settled
+from cooper_rl.method.agreement import complete
 from cooper_rl.method.credit import Credit, PolicyValues
 from cooper_rl.method.doubt import Doubt
 from cooper_rl.method.journal import Journal
-from cooper_rl.method.judging import judged
 from cooper_rl.method.labelled import Labelled
 from cooper_rl.method.monitor import Monitor, load_states, save_states, seen
 from cooper_rl.method.pairs import PairResult, Pairs
 from cooper_rl.method.reward import make_reward
-from cooper_rl.method.reward_model import RewardModel
+from cooper_rl.method.reward_model import RewardModel, best_scores
 from cooper_rl.method.skips import VERIFIER, Skips
 from cooper_rl.method.world import World
-from cooper_rl.records import Batch, Report, Sample
+from cooper_rl.records import Batch, Report, Rollout, Sample
 from cooper_rl.verifiers import RuleVerifier
 
 if TYPE_CHECKING:
@@ -77,17 +78,26 @@ class Cooper:
 
     def judge(self, samples: Sequence[Sample], policy_values: PolicyValues | None = None) -> Batch:
         """This rank's samples with verdict, score and reward: a batch, or a part of one, that has no step yet."""
-        return judged(samples, self.verifier, self.credit, self.reward, policy_values)
+        started = time.perf_counter()
+        with ThreadPoolExecutor(1) as beside:  # the verifier's processes judge while the reward model scores
+            columns = [s.reference_answer for s in samples], [s.completion for s in samples]
+            judging = beside.submit(self.verifier.explain_many, *columns)
+            scores, ends, values = self.credit.score_steps(samples, policy_values)
+            scores = scores or best_scores(self.reward_model, samples)
+        rows = zip(samples, judging.result(), scores, ends, values, strict=True)
+        rollouts = tuple(Rollout(s, v, z, self.reward.of(v, z), tuple(at), tuple(of)) for s, v, z, at, of in rows)
+        version = self.reward_model.version if self.reward_model else 0
+        return Batch(0, rollouts, version=version, seconds=time.perf_counter() - started)
 
     def batch(self, judged: Batch, step: int) -> Batch:
         """The batch of a step, with the rollouts of all ranks, from what each rank has judged."""
         started = time.perf_counter()
-        ranks = self.world.gather([self.doubt.with_start_scores(judged.rollouts)])
-        rollouts = settled(ranks, self.settings.num_generations, self.reward)
-        rollouts = self.doubt.weigh(rollouts, step) if self.settings.cotrain else rollouts
+        ranks = self.world.gather([list(zip(judged.rollouts, self.doubt.start_scores(judged.rollouts), strict=True))])
         first = sum(map(len, ranks[: self.world.rank]))
-        rewards = tuple(rollout.reward for rollout in rollouts[first : first + len(judged.rollouts)])
-        batch = replace(judged, step=step, rollouts=tuple(rollouts), rewards=rewards)
+        weigh = partial(self.doubt.weigh, step=step) if self.settings.cotrain else None
+        rollouts = complete([row for rank in ranks for row in rank], self.settings.num_generations, self.reward, weigh)
+        own = range(first, first + len(judged.rollouts))
+        batch = replace(judged, step=step, rollouts=tuple(rollouts), own=own)
         if self.settings.cotrain:
             self.pairs.prepare(batch)
         return replace(batch, seconds=judged.seconds + time.perf_counter() - started)

@@ -217,8 +217,8 @@ def draw_positive(group: Sequence[Rollout], settings: MethodSettings, rng: rando
         return rng.choice(others), "rollout"
     if right:
         return rng.choice(right), "rollout"
-    if settings.positive_fallback == "worked_solution" and group[0].worked_solution:
-        return group[0].worked_solution, "worked_solution"
+    if settings.positive_fallback == "worked_solution" and group[0].sample.worked_solution:
+        return group[0].sample.worked_solution, "worked_solution"
     return None
 
 

@@ -84,5 +84,5 @@ def labelled(rollouts: Sequence[Rollout], noise: float, rng: random.Random) -> I
                 rollout.reference_answer,
                 rollout.completion,
                 right,
-                problem_id=rollout.problem_id,
+                problem_id=rollout.sample.problem_id,
             )

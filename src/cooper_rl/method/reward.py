@@ -27,8 +27,12 @@ class Reward(ABC):
         self.threshold = threshold
 
     @abstractmethod
-    def of(self, verification: Verification, score: float) -> float:
-        """The reward; `score` is from 0 to 1, nan where there is no reward model."""
+    def of(self, verification: Verification, score: float) -> float | None:
+        """The reward; None where nothing could be judged, which counts neither as right nor as wrong.
+
+        Args:
+            score: from 0 to 1, nan where there is no reward model.
+        """
 
     def graded(self, score: float) -> float:
         """The score itself, or whether it is above the threshold."""
@@ -36,12 +40,13 @@ class Reward(ABC):
 
 
 class RuleReward(Reward):
-    """1 where the rule says CORRECT."""
+    """1 where the rule says CORRECT, None where it failed to judge, else 0."""
 
     needs_score = False
 
-    def of(self, verification: Verification, score: float) -> float:
-        return float(verification.verdict is Verdict.CORRECT)
+    def of(self, verification: Verification, score: float) -> float | None:
+        failed = verification.verdict in (Verdict.TIMEOUT, Verdict.ERROR)
+        return None if failed else float(verification.verdict is Verdict.CORRECT)
 
 
 class ScoreReward(Reward):

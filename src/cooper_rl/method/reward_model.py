@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from cooper_rl.records import ContrastivePair, LabelledCompletion, Scorable
+from cooper_rl.records import ContrastivePair, LabelledCompletion, Sample, Scorable, Triple
 
 GROUP = "cooper_rl.reward_models"
 KNOWN = {"verifyrm": "cooper_rl.verifyrm.model:VerifyRM"}
@@ -59,3 +59,14 @@ class ValuesSteps(RewardModel, Protocol):
         Args:
             ends: offsets of characters just after each step of a completion; the last is the completion's length.
         """
+
+
+def best_scores(model: RewardModel | None, samples: Sequence[Sample]) -> list[float]:
+    """The score of each sample, under the one of its references that it fits best; nan without a reward model."""
+    if model is None:
+        return [float("nan")] * len(samples)
+    counts = [len(sample.references) for sample in samples]
+    if sum(counts) == len(samples):
+        return list(model.score(samples))
+    scores = iter(model.score([Triple(s.question, each, s.completion) for s in samples for each in s.references]))
+    return [max(next(scores) for _ in range(count)) for count in counts]

@@ -154,7 +154,8 @@ def rollout(record: Mapping[str, Any], name: str, number: int) -> str:
     """
     score, verdict, step = record.get("score"), escape(record.get("verdict", "?")), escape(record.get("step", "?"))
     judged = f"score {score:.3f}, " if isinstance(score, float) else ""
-    judged += f"reward {record.get('reward') or 0:.3f}"
+    reward = record.get("reward")
+    judged += "no reward, since it could not be judged" if reward is None else f"reward {reward:.3f}"
     address = f"{name}/{step}/{number}"
     return (
         f'<div class="rollout cell-{cell_of(record)}" id="{address}">'

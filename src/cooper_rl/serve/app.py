@@ -52,7 +52,7 @@ def make_app(desk: Desk, settings: ServerSettings, answers: Mapping[int, int] | 
 
     @app.post("/slime")
     async def slime(call: shapes.SlimeBody) -> float:
-        return (await asked.score(shapes.of_slime(call))).rewards[0]
+        return (await asked.score(shapes.of_slime(call))).rewards[0] or 0.0  # it has no value for "not judged"
 
     @app.get("/health")
     async def health() -> dict[str, str | int]:

@@ -6,13 +6,13 @@ import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from cooper_rl.checkpoints import checkpoints, complete_checkpoint, last_checkpoint
 from cooper_rl.engines.parts import environment, resolved
 from cooper_rl.errors import CooperError
 from cooper_rl.evaluation.heldout import HeldOut
+from cooper_rl.method.audit import mean_reward
 from cooper_rl.method.loop import Cooper
 from cooper_rl.serve.errors import RefusedError
 from cooper_rl.serve.ledger import Known, Ledger
@@ -90,7 +90,7 @@ class Learner:
         saving = step == self.settings.max_steps or bool(every and step % every == 0)
         report = self.cooper.learn(batch, saving=saving)
         own = {
-            "reward": fmean(rollout.reward for rollout in batch.rollouts),
+            "reward": mean_reward(batch.rollouts),
             "serve/samples": float(len(batch.rollouts)),
             "serve/staleness": float(before - batch.version),
             "serve/version": float(self.version),

@@ -11,13 +11,12 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
-from operator import attrgetter
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from cooper_rl.errors import CooperError
-from cooper_rl.records import Batch, Rollout
+from cooper_rl.records import ROLLOUT_FIELDS, Batch, Rollout
 from cooper_rl.serve.wire import Answer
 
 FILE = "served.sqlite3"
@@ -26,7 +25,7 @@ CREATE TABLE IF NOT EXISTS batches (number INTEGER PRIMARY KEY, id TEXT NOT NULL
     completed INTEGER UNIQUE, step INTEGER UNIQUE, version INTEGER, metrics TEXT, seconds REAL NOT NULL DEFAULT 0,
     size INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE IF NOT EXISTS samples (stream TEXT NOT NULL, id TEXT NOT NULL, batch INTEGER NOT NULL, place INTEGER NOT
-    NULL, prompt TEXT NOT NULL, digest BLOB NOT NULL, version INTEGER NOT NULL, reward REAL NOT NULL, score REAL,
+    NULL, prompt TEXT NOT NULL, digest BLOB NOT NULL, version INTEGER NOT NULL, reward REAL, score REAL,
     verdict TEXT NOT NULL, reason TEXT NOT NULL, rollout TEXT, PRIMARY KEY (stream, id));
 CREATE UNIQUE INDEX IF NOT EXISTS places ON samples (batch, place);
 """
@@ -64,7 +63,6 @@ class Entry:
 
 
 ANSWER = ", ".join(Answer._fields)
-FIELDS = [item.name for item in fields(Rollout)]
 COLUMNS = "number, id, completed, step, version, metrics, seconds, size"
 
 
@@ -173,7 +171,8 @@ class Ledger:
                     " them is complete; start in a new output_dir"
                 )
             group = numbers.setdefault(prompt, len(numbers))
-            rollouts.append(replace(_rollout(text), group=group))
+            rollout = _rollout(text)
+            rollouts.append(replace(rollout, sample=replace(rollout.sample, group=group)))
             versions.append(version)
         return Batch(0, tuple(rollouts), version=min(versions, default=0), seconds=batch.seconds)
 
@@ -209,12 +208,9 @@ class Ledger:
         self.connection.close()
 
 
-_values = attrgetter(*FIELDS)
-
-
 def _text(rollout: Rollout) -> str:
-    return json.dumps(_values(rollout))
+    return json.dumps(list(rollout.to_record().values()))
 
 
 def _rollout(text: str) -> Rollout:
-    return Rollout.from_record(dict(zip(FIELDS, json.loads(text), strict=True)))
+    return Rollout.from_record(dict(zip(ROLLOUT_FIELDS, json.loads(text), strict=True)))

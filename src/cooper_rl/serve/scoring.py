@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cooper_rl.method.agreement import settled
+from cooper_rl.method.agreement import complete
 from cooper_rl.method.loop import Cooper
 from cooper_rl.records import Rollout, Sample
 from cooper_rl.serve.errors import RefusedError
@@ -129,7 +129,8 @@ class Scorer:
         if not samples:
             return {}, 0.0
         judged = self.cooper.judge(samples)
-        rollouts = settled([judged.rollouts], self.settings.num_generations, self.cooper.reward)
+        answered = [(rollout, None) for rollout in judged.rollouts]
+        rollouts = complete(answered, self.settings.num_generations, self.cooper.reward)
         return dict(zip(keys, rollouts, strict=True)), judged.seconds
 
     def _record(

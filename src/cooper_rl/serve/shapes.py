@@ -89,7 +89,8 @@ def to_openrlhf(answer: ScoreAnswer) -> OpenRLHFAnswer:
     }
     if None in answer.scores:
         del logs["cooper_score"]
-    return OpenRLHFAnswer(rewards=answer.rewards, scores=answer.rewards, extra_logs=logs)
+    rewards = [reward or 0.0 for reward in answer.rewards]  # OpenRLHF has no value for what could not be judged
+    return OpenRLHFAnswer(rewards=rewards, scores=rewards, extra_logs=logs)
 
 
 def of_slime(body: SlimeBody) -> ScoreBody:

@@ -74,7 +74,7 @@ class ScoreAnswer(BaseModel):
     """One entry for each sample, in their order; `version` is of the oldest score among them."""
 
     version: int
-    rewards: list[float]
+    rewards: list[float | None]  # None: it could not be judged
     scores: list[float | None]
     verdicts: list[str]
     reasons: list[str]
@@ -92,7 +92,7 @@ class Answer(NamedTuple):
     """What is recorded of one sample."""
 
     version: int
-    reward: float
+    reward: float | None
     score: float | None
     verdict: str
     reason: str
@@ -100,7 +100,9 @@ class Answer(NamedTuple):
     @classmethod
     def of(cls, rollout: Rollout, version: int) -> Answer:
         """The answer about a rollout; a score that is not a number is None."""
-        return cls(version, rollout.reward, finite(rollout.score), rollout.verdict.value, rollout.reason.value)
+        return cls(
+            version, rollout.reward, finite(rollout.score), rollout.verdict.value, rollout.reason.value
+        )
 
 
 def together(answers: Iterable[Answer], version: int) -> ScoreAnswer:

@@ -9,7 +9,8 @@ from numbers import Integral
 from typing import Any
 
 from cooper_rl.engines.verl.data import sample_of
-from cooper_rl.records import Sample
+from cooper_rl.method.audit import mean_reward
+from cooper_rl.records import Batch, Sample
 
 
 @dataclass(frozen=True)
@@ -71,9 +72,14 @@ def whole_groups(rows: Rows, size: int) -> list[int]:
     return [i for i, uid in enumerate(rows.uids) if counts[uid] == size]
 
 
-def rewards_of(rewards: Sequence[float], whole: Sequence[int], count: int) -> list[float]:
-    """The reward of each of `count` rows: 0 for those that are in no whole group, so that their advantage is 0 too."""
+def rewards_of(batch: Batch, whole: Sequence[int], count: int) -> list[float]:
+    """The reward of each of `count` rows, of which `batch` has those that `whole` numbers.
+
+    verl has no value for "no reward". A row that could not be judged gets the mean of its group, so that its advantage
+    is 0. So is that of the rows in no whole group, which get 0.
+    """
     found = [0.0] * count
-    for row, reward in zip(whole, rewards, strict=True):
-        found[row] = reward
+    means = {group: mean_reward(rollouts) for group, rollouts in batch.groups().items()}
+    for row, rollout in zip(whole, batch.rollouts, strict=True):
+        found[row] = means[rollout.group] if rollout.reward is None else rollout.reward
     return found

@@ -145,7 +145,7 @@ class CooperPPOTrainer(PPOTrainerSync):  # type: ignore[misc]
                 f"step {self.global_steps}: every prompt lacks rollouts; look at the rollout servers' log"
             )
         self.scored = self.cooper.score([rows.samples[i] for i in whole], self.global_steps)
-        return rewards_of(self.scored.rewards, whole, len(rows.samples))
+        return rewards_of(self.scored, whole, len(rows.samples))
 
     def _step_once(self, metrics: dict[str, Any], timing_raw: dict[str, float], sample_batch_size: int) -> Any:
         """verl's step, then stage 2: what it changes is seen by the next step's rewards."""
@@ -155,7 +155,7 @@ class CooperPPOTrainer(PPOTrainerSync):  # type: ignore[misc]
         self.report = self.cooper.learn(scored, saving=self._is_due(self.config.trainer.save_freq))
         skipped = dropped(metrics)
         self.cooper.skips.count("policy", skipped)
-        rewards = torch.tensor(scored.rewards)
+        rewards = torch.tensor([reward for reward in scored.rewards if reward is not None])
         metrics.update(self.report.metrics)
         metrics.update({"reward": rewards.mean().item(), "policy/skipped": float(skipped)})
         metrics.update({"reward_std": rewards.std().item(), "time/score_seconds": scored.seconds})

@@ -50,7 +50,7 @@ class Slot:
             negative,
             self.negative_source,
             self.positive_source,
-            self.group[0].problem_id,
+            self.group[0].sample.problem_id,
         )
 
 
