@@ -18,13 +18,16 @@ REFERENCE_FIELDS = ("reference", "reference_answer", "answer")
 LABEL_FIELDS = ("correct", "label")
 
 
-def open_lines(path: Path) -> TextIO:
+def open_lines(path: Path, newline: str | None = None) -> TextIO:
     """Opens a text file for reading, gzip-compressed or not, with or without a byte-order mark.
 
     Bytes that are not UTF-8 are kept as lone surrogates, so `not_utf_8` can tell where they stand.
+
+    Args:
+        newline: as of `open`; "" keeps the line ends.
     """
     opener = gzip.open if path.suffix == ".gz" else open
-    return cast(TextIO, opener(path, "rt", encoding="utf-8-sig", errors="surrogateescape"))
+    return cast(TextIO, opener(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline=newline))
 
 
 def not_utf_8(place: str, error: UnicodeEncodeError) -> BadInputError:

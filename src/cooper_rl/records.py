@@ -95,6 +95,14 @@ class Problem:
     source: str = ""
     problem_id: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    aliases: tuple[
+        str, ...
+    ] = ()  # further answers that are as right; the reward model reads the reference answer alone
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The answers that count as right, the reference answer first."""
+        return (self.reference_answer, *self.aliases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +158,25 @@ class Sample:
     group: int = (
         -1
     )  # number of its prompt in the batch, from 0; -1: its place tells, as a prompt's samples are together
+    aliases: tuple[str, ...] = ()  # further answers that are as right
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The answers that count as right, the reference answer first."""
+        return (self.reference_answer, *self.aliases)
 
     @classmethod
     def of(cls, problem: Problem, completion: str) -> Sample:
         """A completion of a problem."""
         worked = str(problem.metadata.get("worked_solution", ""))
-        return cls(problem.question, problem.reference_answer, completion, problem.problem_id, worked)
+        return cls(
+            problem.question,
+            problem.reference_answer,
+            completion,
+            problem.problem_id,
+            worked,
+            aliases=problem.aliases,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from cooper_rl.domains import load_problems, truth_of, warn_of_shared
+from cooper_rl.domains import heldout_problems, training_problems, truth_of, warn_of_shared
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.generation import Generator, OpenAIServer
@@ -66,9 +66,7 @@ def settings_of(recipe: Mapping[str, Any]) -> tuple[TrainSettings, CooperConfig]
 
 def load_parts(named: TrainRecipe, config: TrainerSettings) -> Parts:
     """Loads the parts that a run needs, and no others."""
-    problems = load_problems(
-        named.dataset_name, split=named.dataset_split, size=named.dataset_size, seed=named.dataset_seed
-    )
+    problems = training_problems(named)
     reward_model = load_reward_model(named, config) if config.needs_reward_model else None
     rehearsal, anchors = load_labelled(named, config)
     policy = resolve_model(named.model_name_or_path, "policy")
@@ -144,14 +142,7 @@ def load_heldout(named: TrainRecipe, config: TrainerSettings) -> HeldOut | None:
     """The problems and triples that the recipe names for measuring; None where it names none."""
     if not named.heldout_dataset_name and not named.heldout_triples:
         return None
-    problems: list[Problem] = []
-    if named.heldout_dataset_name:
-        problems = load_problems(
-            named.heldout_dataset_name,
-            split=named.heldout_dataset_split,
-            size=named.heldout_dataset_size,
-            seed=named.dataset_seed,
-        )
+    problems = heldout_problems(named)
     truth = truth_of(named.heldout_dataset_name or "")
     return HeldOut(config, problems, truth, load_heldout_triples(named, config), named.system_prompt)
 

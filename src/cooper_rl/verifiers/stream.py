@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from cooper_rl.columns import aliases_of
 from cooper_rl.errors import BadInputError
 from cooper_rl.jsonl import REFERENCE_FIELDS, line_of, records, text_field, written_before
 from cooper_rl.verifiers.pool import RuleVerifier
@@ -27,6 +28,8 @@ def verify_stream(
 ) -> Counter[str]:
     """Copies records in order, with a `verdict` added; `explain` also adds `reason` and both parsed answers.
 
+    A record's `aliases` are further references: a completion is right if it is so by one of them.
+
     Args:
         done: the number of records that an earlier call has written; as many are skipped.
         progress: called with `completed`, the number of records written so far.
@@ -38,7 +41,7 @@ def verify_stream(
         BadInputError: a line is not a JSON object with `reference` and `completion`; the records before it are written.
     """
     counts: Counter[str] = Counter()
-    batch: list[tuple[dict[str, Any], str, str]] = []
+    batch: list[tuple[dict[str, Any], Sequence[str], str]] = []
 
     def flush() -> None:
         results = verifier.explain_many([item[1] for item in batch], [item[2] for item in batch])
@@ -56,8 +59,8 @@ def verify_stream(
 
     try:
         for place, record in islice(records(lines, source), done, None):
-            reference = text_field(record, REFERENCE_FIELDS, place)
-            batch.append((record, reference, text_field(record, ("completion",), place)))
+            references = [text_field(record, REFERENCE_FIELDS, place), *aliases_of(record, place)]
+            batch.append((record, references, text_field(record, ("completion",), place)))
             if len(batch) == BATCH:
                 flush()
     except BadInputError:

@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 from transformers import get_scheduler
 
 from cooper_rl.records import ContrastivePair, LabelledCompletion, Scorable, Triple
+from cooper_rl.settings.files import OPTIMISER
 from cooper_rl.verifyrm import VerifyRM, ranks, sharding
 from cooper_rl.verifyrm.losses import bce_loss, contrastive_loss
 from cooper_rl.verifyrm.prefixes import PREFIX_METRICS, Counts, prefix_losses, steps_of
@@ -234,7 +235,7 @@ class RewardModelUpdater:
         if not main:
             return
         self.reward_model.save_pretrained(folder, weights)
-        save_file(state, folder / "optimizer.safetensors")
+        save_file(state, folder / OPTIMISER)
         (folder / "scheduler.json").write_text(json.dumps(self.scheduler.state_dict()))
 
     def load(self, folder: Path) -> None:
@@ -245,7 +246,7 @@ class RewardModelUpdater:
         """
         self.reward_model.load_weights(folder)
         state: dict[int, dict[str, torch.Tensor]] = {}
-        for key, value in load_file(folder / "optimizer.safetensors").items():
+        for key, value in load_file(folder / OPTIMISER).items():
             index, name = key.split(".")
             state.setdefault(int(index), {})[name] = sharding.shared_like(value, self.parameters[int(index)])
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": state})
