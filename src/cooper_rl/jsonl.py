@@ -16,6 +16,7 @@ from cooper_rl.errors import BadInputError
 
 REFERENCE_FIELDS = ("reference", "reference_answer", "answer")
 LABEL_FIELDS = ("correct", "label")
+LABEL_TEXTS = {"true": True, "1": True, "false": False, "0": False}  # as CSV has them
 
 
 def open_lines(path: Path, newline: str | None = None) -> TextIO:
@@ -110,6 +111,8 @@ def label_of(record: dict[str, Any], place: str) -> bool:
     if not has_label(record):
         raise BadInputError(f"{place}: field 'correct' is missing; the record has {', '.join(sorted(record))}")
     label = next(record[name] for name in LABEL_FIELDS if name in record)
+    if isinstance(label, str):
+        label = LABEL_TEXTS.get(label.strip().lower(), label)
     if label not in (True, False, 0, 1):
         raise BadInputError(f"{place}: field 'correct' must be true or false, not {label!r}")
     return bool(label)

@@ -11,6 +11,7 @@ from typing import Any
 from cooper_rl.columns import aliases_of
 from cooper_rl.errors import BadInputError
 from cooper_rl.jsonl import REFERENCE_FIELDS, line_of, records, text_field, written_before
+from cooper_rl.records import Verification
 from cooper_rl.verifiers.pool import RuleVerifier
 
 BATCH = 512
@@ -47,12 +48,7 @@ def verify_stream(
         results = verifier.explain_many([item[1] for item in batch], [item[2] for item in batch])
         for (record, _, _), result in zip(batch, results, strict=True):
             counts[result.verdict.value] += 1
-            added = {"verdict": result.verdict.value}
-            if explain:
-                added["reason"] = result.reason.value
-                added["parsed_reference"] = result.parsed_reference or ""
-                added["parsed_answer"] = result.parsed_answer or ""
-            write(line_of({**record, **added}))
+            write(line_of({**record, **told_of(result, explain)}))
         batch.clear()
         if progress:
             progress(completed=done + counts.total())
@@ -68,6 +64,16 @@ def verify_stream(
         raise
     flush()
     return counts
+
+
+def told_of(found: Verification, explain: bool) -> dict[str, str]:
+    """What is added to a record: the verdict, and with `explain` its reason and both parsed answers."""
+    told = {"verdict": found.verdict.value}
+    if explain:
+        told["reason"] = found.reason.value
+        told["parsed_reference"] = found.parsed_reference or ""
+        told["parsed_answer"] = found.parsed_answer or ""
+    return told
 
 
 def finished(path: Path) -> Counter[str]:
