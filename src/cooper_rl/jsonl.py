@@ -16,15 +16,19 @@ from cooper_rl.errors import BadInputError
 
 REFERENCE_FIELDS = ("reference", "reference_answer", "answer")
 LABEL_FIELDS = ("correct", "label")
+LABEL_TEXTS = {"true": True, "1": True, "false": False, "0": False}  # as CSV has them
 
 
-def open_lines(path: Path) -> TextIO:
+def open_lines(path: Path, newline: str | None = None) -> TextIO:
     """Opens a text file for reading, gzip-compressed or not, with or without a byte-order mark.
 
     Bytes that are not UTF-8 are kept as lone surrogates, so `not_utf_8` can tell where they stand.
+
+    Args:
+        newline: as of `open`; "" keeps the line ends.
     """
     opener = gzip.open if path.suffix == ".gz" else open
-    return cast(TextIO, opener(path, "rt", encoding="utf-8-sig", errors="surrogateescape"))
+    return cast(TextIO, opener(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline=newline))
 
 
 def not_utf_8(place: str, error: UnicodeEncodeError) -> BadInputError:
@@ -107,6 +111,8 @@ def label_of(record: dict[str, Any], place: str) -> bool:
     if not has_label(record):
         raise BadInputError(f"{place}: field 'correct' is missing; the record has {', '.join(sorted(record))}")
     label = next(record[name] for name in LABEL_FIELDS if name in record)
+    if isinstance(label, str):
+        label = LABEL_TEXTS.get(label.strip().lower(), label)
     if label not in (True, False, 0, 1):
         raise BadInputError(f"{place}: field 'correct' must be true or false, not {label!r}")
     return bool(label)

@@ -95,6 +95,14 @@ class Problem:
     source: str = ""
     problem_id: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    aliases: tuple[
+        str, ...
+    ] = ()  # further answers that are as right; the reward model reads the reference answer alone
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The answers that count as right, the reference answer first."""
+        return (self.reference_answer, *self.aliases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,17 +156,25 @@ class Sample:
     problem_id: str = ""
     worked_solution: str = ""  # the problem's worked solution, if its data set has one
     group: int = -1  # number of its prompt in the batch, from 0; -1: its place tells, a prompt's samples being together
+    aliases: tuple[str, ...] = ()  # further answers that are as right
 
     @property
     def references(self) -> tuple[str, ...]:
-        """The answers that count as right."""
-        return (self.reference_answer,)
+        """The answers that count as right, the reference answer first."""
+        return (self.reference_answer, *self.aliases)
 
     @classmethod
     def of(cls, problem: Problem, completion: str) -> Sample:
         """A completion of a problem."""
         worked = str(problem.metadata.get("worked_solution", ""))
-        return cls(problem.question, problem.reference_answer, completion, problem.problem_id, worked)
+        return cls(
+            problem.question,
+            problem.reference_answer,
+            completion,
+            problem.problem_id,
+            worked,
+            aliases=problem.aliases,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,13 +236,14 @@ class Rollout:
         judged = s.question, s.reference_answer, s.completion, self.score, v.verdict, v.reason, self.reward
         more = s.group, s.problem_id, s.worked_solution, v.several_answers, v.answer
         own = (getattr(self, name) for name in OF_THE_BATCH)
-        return dict(zip(ROLLOUT_FIELDS, (*judged, *more, *own), strict=True))
+        return dict(zip(ROLLOUT_FIELDS, (*judged, *more, *own, s.aliases), strict=True))
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Rollout:
         """A rollout from its flat fields as JSON has them: verdict and reason are texts."""
         given = {name: record[name] for name in ("problem_id", "worked_solution", "group") if name in record}
-        sample = Sample(record["question"], record["reference_answer"], record["completion"], **given)
+        aliases = tuple(record.get("aliases") or ())
+        sample = Sample(record["question"], record["reference_answer"], record["completion"], **given, aliases=aliases)
         verdict, reason = Verdict(record["verdict"]), Reason(record["reason"])
         several, answer = bool(record.get("several_answers")), record.get("answer")
         own = {name: record[name] for name in OF_THE_BATCH if name in record}
@@ -238,7 +255,7 @@ class Rollout:
 OF_THE_BATCH = ("right_estimate", "held_back", "start_score", "step_ends", "step_values")
 ROLLOUT_FIELDS = (
     *("question", "reference_answer", "completion", "score", "verdict", "reason", "reward", "group", "problem_id"),
-    *("worked_solution", "several_answers", "answer", *OF_THE_BATCH),
+    *("worked_solution", "several_answers", "answer", *OF_THE_BATCH, "aliases"),
 )  # of `Rollout.to_record`, in its order
 
 

@@ -1,7 +1,8 @@
-"""Records of a JSONL, JSON or parquet file, or of a data set of the Hugging Face hub. Every error names the record."""
+"""Records of a JSONL, JSON, CSV or parquet file, or of a data set of the Hugging Face hub. Errors name the record."""
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -9,9 +10,7 @@ from typing import Any, TextIO
 
 from cooper_rl.errors import BackendError, BadInputError, MissingFileError
 from cooper_rl.jsonl import not_utf_8, open_lines, readable, records
-from cooper_rl.settings.files import local_file, looks_local
-
-SUFFIXES = (".jsonl", ".json", ".parquet", ".gz")
+from cooper_rl.settings.files import SUFFIXES, local_file, looks_local
 
 
 def read_table(name: str | Path, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -59,6 +58,10 @@ def read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     if path.suffix == ".parquet":
         yield from _parquet(path)
         return
+    if path.name.endswith((".csv", ".csv.gz")):
+        with open_lines(path, newline="") as lines, readable(path):
+            yield from _csv(lines, path)
+        return
     with open_lines(path) as lines, readable(path):
         if path.name.endswith((".json", ".json.gz")) and _is_array(lines):  # else it is JSONL, as in AQuA's .json
             yield from _array(lines, path)
@@ -91,6 +94,36 @@ def _array(lines: TextIO, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield f"{path} record {number}", record
 
 
+def _csv(lines: TextIO, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rows below the header, as texts; an empty cell is None. A column without a name is left out."""
+    rows = csv.reader(lines, strict=True)
+    header: list[str] = []
+    line = 1
+    try:
+        for row in rows:
+            place, line = f"{path}:{line}", rows.line_num + 1
+            _check_utf_8(row, place)
+            if not header:
+                header = row
+                if twice := next((name for name in header if name and header.count(name) > 1), None):
+                    raise BadInputError(f"{place}: two columns are named {twice!r}; rename one of them")
+            elif row and len(row) != len(header):
+                raise BadInputError(
+                    f"{place}: {len(row)} cells, where the header has {len(header)}; put texts with commas in quotes"
+                )
+            elif row:
+                yield place, {name: cell or None for name, cell in zip(header, row, strict=True) if name}
+    except csv.Error as error:
+        raise BadInputError(f"{path}:{line}: not CSV ({error})") from error
+
+
+def _check_utf_8(row: list[str], place: str) -> None:
+    try:
+        "".join(row).encode()
+    except UnicodeEncodeError as error:
+        raise not_utf_8(place, error) from error
+
+
 def _parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     import pyarrow
     import pyarrow.parquet
@@ -110,6 +143,7 @@ def from_hub(
 
     Raises:
         BackendError: the data set cannot be read.
+        BadInputError: it has several configurations, and none is named.
     """
     import datasets
 
@@ -119,5 +153,7 @@ def from_hub(
         )
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:  # Runtime: it is a script
         told = " ".join(str(error).split())
+        if configuration is None and told.startswith("Config name is missing"):
+            raise BadInputError(f"{name}: name one of its configurations, as with dataset_config ({told})") from error
         raise BackendError(f"{name}: the hub cannot be read ({told}); set COOPER_DATA_DIR to local copies") from error
     return loaded

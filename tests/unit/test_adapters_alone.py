@@ -10,7 +10,9 @@ import torch
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.settings.files import check_policy_folder, is_adapters, resolve_model
+from cooper_rl.settings.train import TrainSettings
 from cooper_rl.verifyrm import VerifyRM
+from cooper_rl.verifyrm.updater import RewardModelUpdater
 
 TRIPLE = {"question": "1 + 1?", "reference": "2", "completion": "The answer is 2."}
 
@@ -50,6 +52,15 @@ def test_without_a_hub_the_message_says_where_their_base_belongs(base):
     message = done.stderr.splitlines()[-1]
     assert "small: the adapters' base: Somebody/Nano-Policy: the hub does not give it (" in message
     assert message.endswith("; you can save it as models/nano-policy in the current folder")
+
+
+def test_the_optimiser_beside_a_checkpoint_s_adapters_is_no_model(base):
+    """As a run writes it: what its checkpoint holds loads and scores as in the run."""
+    RewardModelUpdater(base, TrainSettings.from_recipe({"arm": "rule"}), 2).save(Path("checkpoint"))
+    assert Path("checkpoint", "optimizer.safetensors").is_file() and is_adapters("checkpoint")
+    columns = [[TRIPLE[key]] for key in ("question", "reference", "completion")]
+    again = VerifyRM.from_pretrained("checkpoint")
+    assert torch.allclose(again.score(*columns), base.score(*columns), atol=1e-5)
 
 
 def test_a_policy_that_keeps_its_adapters_beside_its_weights_is_not_a_reward_model(base):

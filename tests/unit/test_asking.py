@@ -8,9 +8,10 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from cooper_rl.columns import decimal_of
 from cooper_rl.domains import load_problems, truth_of
 from cooper_rl.domains.generated import ReasoningGymTask
-from cooper_rl.domains.public import Gsm8k, decimal_of
+from cooper_rl.domains.public import Gsm8k
 from cooper_rl.errors import BackendError, BadInputError
 from cooper_rl.evaluation.benchmarks import evaluate_model, read_results
 from cooper_rl.evaluation.reward_model import EvalSettings, evaluate_files

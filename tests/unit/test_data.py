@@ -5,10 +5,22 @@ import json
 
 import pytest
 
-from cooper_rl.domains import find_domain, load_problems, warn_of_shared
+from cooper_rl.domains import (
+    check_named_problems,
+    check_problems,
+    find_domain,
+    heldout_problems,
+    load_problems,
+    training_problems,
+    warn_of_shared,
+)
 from cooper_rl.domains.problems import KNOWN
+from cooper_rl.engines.verl.data import rows_of, write_rows
 from cooper_rl.errors import BackendError, BadInputError, MissingFileError
-from cooper_rl.records import Problem
+from cooper_rl.records import Problem, Sample
+from cooper_rl.settings.train import TrainSettings
+from cooper_rl.tables import read_records
+from cooper_rl.verifyrm.triples import read_triples
 
 
 def write(path, *records):
@@ -24,7 +36,11 @@ def test_local_files_of_each_kind_give_the_same_problems(tmp_path):
     jsonl = write(tmp_path / "a.jsonl", *rows)
     (tmp_path / "a.json").write_text(json.dumps(rows))
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "a.parquet")
-    for name in (jsonl, str(tmp_path / "a.json"), str(tmp_path / "a.parquet")):
+    (tmp_path / "a.csv").write_text("question,answer\n1 + 1?,2\n2 + 2?,4\n")
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress((tmp_path / "a.csv").read_bytes()))
+    (tmp_path / "a.json.gz").write_bytes(gzip.compress(json.dumps(rows).encode()))
+    others = (str(tmp_path / f"a.{kind}") for kind in ("json", "parquet", "csv", "csv.gz", "json.gz"))
+    for name in (jsonl, *others):
         assert [(p.question, p.reference_answer) for p in load_problems(name)] == [("1 + 1?", "2"), ("2 + 2?", "4")]
 
 
@@ -44,6 +60,103 @@ def test_a_record_in_svamp_s_shape_keeps_its_question(tmp_path):
     name = write(tmp_path / "b.jsonl", {"Body": "He has 2 hens.", "Question": ["How many legs?"], "Answer": 4})
     with pytest.raises(BadInputError, match=r"b\.jsonl:1: question must be text"):
         load_problems(name)
+
+
+def test_gsm8k_s_own_records_in_a_file(tmp_path):
+    record = {"question": "How many?", "answer": "Each has 3: 400*3 = <<400*3=1200>>1200.\n#### 1,200"}
+    (problem,) = load_problems(write(tmp_path / "a.jsonl", record))
+    assert (problem.reference_answer, problem.aliases) == ("1200", ())
+    assert problem.metadata == {"worked_solution": "Each has 3: 400*3 = 1200.\n#### 1,200"}
+
+
+def test_verl_s_own_parquet_is_read(tmp_path):
+    problems = [
+        Problem("1 + 1?", "2", metadata={"worked_solution": "So 2."}),
+        Problem("2 + 2?", "4", aliases=("four",)),
+    ]
+    path = write_rows(tmp_path / "train.parquet", rows_of(problems, "made", "Be brief."))
+    found = load_problems(str(path))
+    assert [(p.question, p.references, dict(p.metadata)) for p in found] == [
+        ("1 + 1?", ("2",), {"worked_solution": "So 2."}),
+        ("2 + 2?", ("4", "four"), {}),
+    ]
+    assert found[1].problem_id == f"{path} row 2"
+
+
+def test_several_answers_in_a_file(tmp_path):
+    rows = [{"question": "1 + 1?", "answer": ["2", "two"], "aliases": ["II"]}, {"question": "2?", "answer": [4]}]
+    found = load_problems(write(tmp_path / "a.jsonl", *rows))
+    assert [p.references for p in found] == [("2", "two", "II"), ("4",)]
+    sample = Sample.of(found[0], "It is two.")
+    assert sample.references == found[0].references and sample.reference_answer == "2"
+
+
+def test_a_record_without_an_id_has_its_place_as_id(tmp_path):
+    rows = [{"question": "1?", "answer": 1, "problem_id": own} for own in (None, 0, "p")]
+    name = write(tmp_path / "a.jsonl", *rows)
+    assert [p.problem_id for p in load_problems(name)] == [f"{name}:1", "0", "p"]
+
+
+def test_a_column_of_ones_own_is_named(tmp_path):
+    name = write(tmp_path / "a.jsonl", {"problem": "1 + 1?", "solution": "It is 2.", "answer": "2"})
+    with pytest.raises(
+        BadInputError, match=r"a\.jsonl:1: answer and solution may both be the reference answer; set ref"
+    ):
+        check_problems(name, "train")
+    check_problems(name, "train", None, "answer")
+    assert [p.reference_answer for p in load_problems(name, reference_column="answer")] == ["2"]
+    with pytest.raises(BadInputError, match=r"a\.jsonl:1: no final, where the reference answer should be"):
+        load_problems(name, reference_column="final")
+    with pytest.raises(BadInputError, match="nano: no file or hub id, so it has no column 'answer'"):
+        load_problems("nano", reference_column="answer")
+    with pytest.raises(BadInputError, match=r"a\.jsonl: no hub id .*, so it has no configuration 'main'"):
+        load_problems(name, config="main")
+
+
+CSV = b'\xef\xbb\xbf,question,answer,note\r\n0,"One, and\r\none?",2,\r\n\r\n1,2 + 2?,4,"a ""b"""\r\n'
+
+
+def test_csv_is_read_as_spreadsheets_write_it(tmp_path):
+    (tmp_path / "a.csv").write_bytes(CSV)
+    assert list(read_records(tmp_path / "a.csv")) == [
+        (f"{tmp_path / 'a.csv'}:2", {"question": "One, and\r\none?", "answer": "2", "note": None}),
+        (f"{tmp_path / 'a.csv'}:5", {"question": "2 + 2?", "answer": "4", "note": 'a "b"'}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"question,answer\n1?,1\n2?,2,3\n", r"a\.csv:3: 3 cells, where the header has 2"),
+        (b"question,answer\n1?\n", r"a\.csv:2: 1 cells, where the header has 2"),
+        (b"answer,answer\n1,2\n", r"a\.csv:1: two columns are named 'answer'"),
+        (b'question,answer\n1?,1\n"2?,2\n', r"a\.csv:3: not CSV \(unexpected end of data\)"),
+        (b"question,answer\n1?,1\n\xe9?,2\n", r"a\.csv:3: not a text in UTF-8 \(byte 0xe9\)"),
+        (b"question,answer\n1?,\n", r"a\.csv:2: the record needs one of reference_answer"),
+        (b"question;answer\n1?;1\n", r"a\.csv:2: the record needs one of question, .*; it has question;answer$"),
+        (b"question,answer\n", "the file has no problem with an answer"),
+        (b"", "the file has no problem with an answer"),
+    ],
+)
+def test_a_bad_csv_is_named_with_its_line(tmp_path, content, message):
+    (tmp_path / "a.csv").write_bytes(content)
+    with pytest.raises(BadInputError, match=message) as raised:
+        check_problems(str(tmp_path / "a.csv"), "train")
+    assert "\n" not in str(raised.value)
+
+
+def test_a_damaged_csv_gz_is_one_line(tmp_path):
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"question,answer\n1?,1\n")[:-9])
+    with pytest.raises(BadInputError, match=r"a\.csv\.gz: not a whole gzip file"):
+        load_problems(str(tmp_path / "a.csv.gz"))
+
+
+def test_labelled_triples_in_csv(tmp_path):
+    (tmp_path / "a.csv").write_text("question,reference,completion,correct\n1?,1,It is 1.,True\n1?,1,It is 2.,0\n")
+    assert [(t.completion, t.correct) for t in read_triples(tmp_path / "a.csv")] == [
+        ("It is 1.", True),
+        ("It is 2.", False),
+    ]
 
 
 def test_held_out_questions_that_are_trained_on_are_counted_in_one_line(caplog):
@@ -72,11 +185,11 @@ def test_a_size_is_a_seeded_draw(tmp_path):
             "a.jsonl:2: the record needs one of reference_answer",
         ),
         ('{"answer": "1"}\n', "a.jsonl:1: the record needs one of question"),
-        ('{"question": "1?", "answer": {}}\n', "a.jsonl:1: question must be text"),
+        ('{"question": "1?", "answer": {}}\n', "a.jsonl:1: column 'answer' holds a dict; a reference"),
         ("{\n", "a.jsonl:1: not JSON"),
         ("[1]\n", "a.jsonl:1: not an object"),
-        ('{"question": "1?", "answer": "1"}\n{"question": "2?", "answer": NaN}\n', "a.jsonl:2: the answer is nan"),
-        ('{"question": "1?", "answer": -Infinity}\n', "a.jsonl:1: the answer is -inf, which is no number"),
+        ('{"question": "1?", "answer": "1"}\n{"question": "2?", "answer": NaN}\n', "a.jsonl:2: column 'answer' is nan"),
+        ('{"question": "1?", "answer": -Infinity}\n', "a.jsonl:1: column 'answer' is -inf, which is no"),
         ("", "no problem with an answer"),
     ],
 )
@@ -171,6 +284,45 @@ def test_a_data_set_that_is_a_script_is_one_line(monkeypatch):
     monkeypatch.setattr(datasets, "load_dataset", scripted)
     with pytest.raises(BackendError, match=r"owner/name: the hub cannot be read \(.*supported, but found name\.py\)"):
         load_problems("owner/name")
+
+
+def test_a_configuration_of_a_hub_data_set(monkeypatch):
+    import datasets
+
+    def load(path, configuration, *, split, data_files):
+        if configuration is None:
+            raise ValueError("Config name is missing.\nPlease pick one among the available configs: ['main', 'other']")
+        return [{"question": f"{configuration} {split}?", "solution": "no", "gold": "2"}]
+
+    monkeypatch.setattr(datasets, "load_dataset", load)
+    (problem,) = load_problems("owner/name", split="dev", config="main", reference_column="gold")
+    assert (problem.question, problem.reference_answer, problem.problem_id) == ("main dev?", "2", "owner/name[0]")
+    with pytest.raises(
+        BadInputError, match=r"owner/name: name one of its configurations, .*dataset_config .*'main'"
+    ) as no:
+        load_problems("owner/name")
+    assert "\n" not in str(no.value)
+
+
+def test_a_recipe_s_configurations_and_columns_reach_both_data_sets(monkeypatch):
+    import datasets
+
+    asked = []
+
+    def load(path, configuration, *, split, data_files):
+        asked.append((path, configuration, split))
+        return [{"question": f"{split}?", "answer": "1", "a": {"b": "2"}, "c": "3"}]
+
+    monkeypatch.setattr(datasets, "load_dataset", load)
+    data = {"dataset_name": "owner/name", "dataset_config": "main", "reference_column": "a.b"}
+    heldout = {f"heldout_{name}": value for name, value in {**data, "dataset_config": "other"}.items()}
+    named = TrainSettings.from_recipe({**data, **heldout, "heldout_reference_column": "c", "arm": "rule"})
+    check_named_problems(named)
+    assert [p.reference_answer for p in (*training_problems(named), *heldout_problems(named))] == ["2", "3"]
+    assert asked == [("owner/name", "main", "train"), ("owner/name", "other", "test")]
+    assert heldout_problems(TrainSettings.from_recipe({"arm": "rule"})) == []
+    with pytest.raises(BadInputError, match="nano: no hub id"):
+        check_named_problems(TrainSettings.from_recipe({"arm": "rule", "dataset_config": "main"}))
 
 
 def test_generated_sets():

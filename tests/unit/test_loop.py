@@ -280,7 +280,7 @@ class Grudging:
     kind = "own:explain"
 
     def explain_many(self, references, completions):
-        return [self.explain(*pair) for pair in zip(references, completions, strict=True)]
+        return [self.explain(right[0], said) for right, said in zip(references, completions, strict=True)]
 
     def verify_many(self, references, completions):
         return [found.verdict for found in self.explain_many(references, completions)]

@@ -89,6 +89,17 @@ def test_worked_solution_only_where_no_rollout_is_right(verifier):
     assert build(bad, fallback, verifier).pairs == ()
 
 
+def test_a_negative_is_wrong_by_every_reference(verifier, monkeypatch):
+    monkeypatch.setattr(Slot, "references", property(lambda slot: (slot.reference_answer, "20")))
+    texts = iter(["The answer is 20.", "The answer is 21."])
+    source = Scripted(lambda slots, attempt: [next(texts)])
+    found = build(RIGHT, config(negative_tries=2), verifier, assistant=source)
+    assert [pair.negative for pair in found.pairs] == ["The answer is 21."] and found.rejected == 1
+    worked = with_solution(WRONG, "So it is 20.")
+    fallback = config(positive_fallback="worked_solution", negative_sources={"mined": 1})
+    assert [pair.positive for pair in build(worked, fallback, verifier).pairs] == ["So it is 20."]
+
+
 @pytest.mark.parametrize("name", KNOWN)
 def test_what_counts_as_wrong(name):
     """Known fault 3: an unparseable text passes as wrong."""

@@ -85,6 +85,59 @@ def test_verdicts(verifier, reference, completion, verdict, reason):
     assert (found.verdict, found.reason) == (verdict, reason)
 
 
+@pytest.mark.parametrize(
+    ("references", "completion", "verdict", "reason"),
+    [
+        (("7", "1/2"), "The answer is 0.5.", "CORRECT", "match"),
+        (["1/2", "7"], "The answer is 0.5.", "CORRECT", "match"),
+        (("7", "8"), "The answer is 0.5.", "INCORRECT", "mismatch"),
+        (("7", "8"), "", "UNPARSEABLE", "no_answer"),
+        (("7", " "), "The answer is 0.5.", "UNPARSEABLE", "bad_reference"),
+        (("7",), "The answer is 0.5.", "INCORRECT", "mismatch"),
+        ((7, 0.5), "The answer is 0.5.", "CORRECT", "match"),
+    ],
+)
+def test_several_references_of_which_each_is_right(verifier, references, completion, verdict, reason):
+    found = verifier.explain(references, completion)
+    assert (found.verdict.value, found.reason.value) == (verdict, reason)
+    assert verifier.verify(references, completion).value == verdict
+
+
+def test_texts_and_several_texts_in_one_call(verifier):
+    said = ["It is 1.", "It is 2.", "It is 3.", "It is 4."]
+    found = verifier.verify_many(["1", ("1", "2"), ["1", "2"], "1"], said)
+    assert [verdict.value for verdict in found] == ["CORRECT", "CORRECT", "INCORRECT", "INCORRECT"]
+    alone, several = (
+        verifier.explain_many(each, said) for each in (["1", "2", "9", "4"], [("1",), ["2"], ("9",), "4"])
+    )
+    assert alone == several
+    with pytest.raises(ValueError, match="references: item 1 has no text"):
+        verifier.explain_many(["1", ()], ["1", "1"])
+    with pytest.raises(ValueError, match="2 references for 1 completions"):
+        verifier.explain_many([("1", "2"), "1"], ["1"])
+
+
+def test_what_one_reference_leaves_open_is_not_wrong():
+    wrong = Verification(Verdict.INCORRECT, Reason.MISMATCH)
+    nothing = Verification(Verdict.UNPARSEABLE, Reason.NO_ANSWER)
+    late, right = Verification(Verdict.TIMEOUT, Reason.DEADLINE), Verification(Verdict.CORRECT, Reason.MATCH)
+    assert pool.by_several([wrong, late, right]) is right
+    assert pool.by_several([wrong, nothing, late]) is late
+    assert pool.by_several([nothing, wrong]) is wrong
+    assert pool.by_several([nothing, nothing]) is nothing
+
+
+def test_the_aliases_of_a_record_are_references_too(verifier):
+    written: list[str] = []
+    said = {"reference": "1/2", "completion": "It is 7."}
+    lines = [json.dumps({**said, **more}) for more in ({}, {"aliases": ["7"]}, {"aliases": None}, {"aliases": []})]
+    verify_stream(lines, written.append, verifier=verifier, explain=True)
+    verdicts = [json.loads(line)["verdict"] for line in written]
+    assert verdicts == ["INCORRECT", "CORRECT", "INCORRECT", "INCORRECT"]
+    with pytest.raises(BadInputError, match="<stdin>:1: column 'aliases' holds a dict"):
+        verify_stream([json.dumps({**said, "aliases": {}})], written.append, verifier=verifier)
+
+
 def test_a_hang_is_a_timeout_and_the_others_go_on(verifier):
     """Known fault 8: an input that hangs in spite of math-verify's own time-out."""
     started = time.monotonic()

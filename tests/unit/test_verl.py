@@ -215,6 +215,20 @@ def test_a_users_own_row_needs_a_reference_answer_only():
         sample_of({**row, "reward_model": {}, "extra_info": {"index": 7}}, "2")
 
 
+def test_a_row_with_several_answers_or_a_long_prompt():
+    said = [{"role": "user", "content": "1 + 1?"}, {"role": "assistant", "content": "<think>"}]
+    row = {"raw_prompt": np.array(said, dtype=object), "reward_model": {"ground_truth": np.array([2, 2.5])}}
+    assert sample_of(row, "2") == Sample("1 + 1?", "2", "2", aliases=("2.5",))
+    (written,) = rows_of([Problem("1 + 1?", "2", aliases=("two", "II"))], "made")
+    assert sample_of({**written, "raw_prompt": written["prompt"]}, "2").references == ("2", "two", "II")
+    assert "aliases" not in rows_of([Problem("1 + 1?", "2")], "made")[0]["extra_info"]
+    for truth, message in (({"a": 1}, "holds a dict"), (float("nan"), "is nan"), ([], "is an empty list")):
+        with pytest.raises(BadInputError, match=rf"data row \?: column 'reward_model.ground_truth' {message}"):
+            sample_of({**row, "reward_model": {"ground_truth": truth}}, "2")
+    with pytest.raises(BadInputError, match=r"data row \?: the question is blank"):
+        sample_of({**row, "raw_prompt": said[1:]}, "2")
+
+
 def rows(*listed):
     """Rows from (uid, index, response)."""
     uids, indices, responses = zip(*listed, strict=True)

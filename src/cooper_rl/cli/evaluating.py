@@ -38,7 +38,7 @@ def eval_rm(
     files: Annotated[
         list[str],
         typer.Argument(
-            help="Labelled triples: a JSONL (.gz too), JSON or parquet file, a hub id, verifybench, "
+            help="Labelled triples: a JSONL, JSON, CSV (.gz too) or parquet file, a hub id, verifybench, "
             "verifybench_hard, hardverify_math or processbench."
         ),
     ],

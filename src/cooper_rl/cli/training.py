@@ -160,7 +160,7 @@ def check_engine(name: str) -> None:
 
 def check_before_training(recipe: dict[str, Any], *, resume: bool = False, engine: str = "trl") -> None:
     """Checks the recipe without loading a model, before the imports that take ten seconds."""
-    from cooper_rl.domains import check_problems
+    from cooper_rl.domains import check_named_problems
     from cooper_rl.method.build import check_parts
     from cooper_rl.settings.checks import check_train_settings
     from cooper_rl.settings.train import TrainSettings
@@ -168,6 +168,4 @@ def check_before_training(recipe: dict[str, Any], *, resume: bool = False, engin
     settings = TrainSettings.from_recipe(recipe)
     check_parts(settings, settings.reward_model_type)
     check_train_settings(settings, resume=resume, engine=engine)
-    check_problems(settings.dataset_name, settings.dataset_split)
-    if settings.heldout_dataset_name:
-        check_problems(settings.heldout_dataset_name, settings.heldout_dataset_split)
+    check_named_problems(settings)

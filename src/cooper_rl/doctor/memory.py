@@ -160,7 +160,13 @@ def prompt_tokens(settings: TrainSettings) -> int:
 
     try:
         tokenizer = AutoTokenizer.from_pretrained(resolve_model(settings.model_name_or_path, "policy"))
-        problems = load_problems(settings.dataset_name, split=settings.dataset_split, size=SAMPLE)
+        problems = load_problems(
+            settings.dataset_name,
+            split=settings.dataset_split,
+            size=SAMPLE,
+            config=settings.dataset_config,
+            reference_column=settings.reference_column,
+        )
     except (OSError, CooperError):
         return PROMPT_TOKENS
     texts = [

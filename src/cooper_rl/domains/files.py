@@ -1,27 +1,30 @@
-"""Problems from a local JSONL, JSON or parquet file. Every error names file, record and field."""
+"""Problems from a local JSONL, JSON, CSV or parquet file. Every error names file, record and field."""
 
 from __future__ import annotations
 
-import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from cooper_rl.columns import question_of, reference_of, worked_solution_of
 from cooper_rl.domains.domain import StoredDomain
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.records import Problem
 from cooper_rl.settings.files import local_file
 from cooper_rl.tables import read_records
 
-QUESTION_FIELDS = ("question", "problem", "prompt", "Question", "Body")
-ANSWER_FIELDS = ("reference_answer", "reference", "final_answer", "answer", "Answer")
-
 
 class FileSet(StoredDomain):
-    """The problems of a local file. A file has no splits, so every split is the whole file."""
+    """The problems of a local file. A file has no splits, so every split is the whole file.
 
-    def __init__(self, name: str) -> None:
+    Args:
+        reference_column: the column of the reference answers; None takes the usual names.
+    """
+
+    def __init__(self, name: str, reference_column: str | None = None) -> None:
         self.name = name
+        self.reference_column = reference_column
 
     def read(self, split: str) -> list[Problem]:
         """All problems of the file.
@@ -33,7 +36,7 @@ class FileSet(StoredDomain):
         path = local_file(self.name)
         if path is None:
             raise MissingFileError(f"{self.name}: no such file, here or in COOPER_DATA_DIR")
-        return read_problem_file(path)
+        return read_problem_file(path, self.reference_column)
 
     def check(self, split: str) -> None:
         """Reads the file, so that its errors are found before a model is loaded."""
@@ -50,35 +53,30 @@ def local_copy(filename: str) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-def read_problem_file(path: Path) -> list[Problem]:
+def read_problem_file(path: Path, reference_column: str | None = None) -> list[Problem]:
     """All problems of a file, in order.
 
     Raises:
         BadInputError: a record that is not an object, or lacks a question or an answer.
     """
-    return [to_problem(record, place, path.stem) for place, record in read_records(path)]
+    return [to_problem(record, place, path.stem, reference_column) for place, record in read_records(path)]
 
 
-def to_problem(record: dict[str, Any], place: str, source: str) -> Problem:
-    """A record as a Problem, read by the usual field names."""
-    question = _first(record, QUESTION_FIELDS, place)
-    answer = _first(record, ANSWER_FIELDS, place)
-    answer = answer[0] if isinstance(answer, list) and len(answer) == 1 else answer
-    body = record.get("Body")
-    if isinstance(body, str) and isinstance(question, str) and question == record.get("Question"):  # as in SVAMP
-        question = f"{body.strip()} {question.strip()}"
-    if not isinstance(question, str) or not isinstance(answer, str | int | float):
-        raise BadInputError(f"{place}: question must be text, and the answer text or a number")
-    if isinstance(answer, float) and not math.isfinite(answer):
-        raise BadInputError(f"{place}: the answer is {answer}, which is no number; leave the record out or correct it")
-    if not question.strip() or not str(answer).strip():
-        raise BadInputError(f"{place}: the question or the answer is blank; leave the record out or fill it in")
-    metadata = {"worked_solution": record["worked_solution"]} if record.get("worked_solution") else {}
-    return Problem(question, str(answer), source, str(record.get("problem_id", place)), metadata)
+def to_problem(record: Mapping[str, Any], place: str, source: str, reference_column: str | None = None) -> Problem:
+    """A record as a Problem, read by the usual column names.
 
-
-def _first(record: dict[str, Any], names: tuple[str, ...], place: str) -> Any:
-    for name in names:
-        if record.get(name) is not None:
-            return record[name]
-    raise BadInputError(f"{place}: the record needs one of {', '.join(names)}; it has {', '.join(sorted(record))}")
+    Raises:
+        BadInputError: it lacks a question or an answer.
+    """
+    question = question_of(record, place)
+    reference, aliases = reference_of(record, place, reference_column)
+    worked = worked_solution_of(record, reference_column)
+    own_id = record.get("problem_id")
+    return Problem(
+        question,
+        reference,
+        source,
+        place if own_id is None else str(own_id),
+        {"worked_solution": worked} if worked else {},
+        aliases,
+    )

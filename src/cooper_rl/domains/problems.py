@@ -12,7 +12,8 @@ from cooper_rl.domains.hub import HubSet
 from cooper_rl.errors import BadInputError
 from cooper_rl.parts import find
 from cooper_rl.records import Problem
-from cooper_rl.tables import SUFFIXES, is_hub_id
+from cooper_rl.settings.files import SUFFIXES
+from cooper_rl.tables import is_hub_id
 
 logger = logging.getLogger(__name__)
 
@@ -31,26 +32,33 @@ KNOWN = {  # import paths, so that a domain is imported only when it is named
     "odyssey": "cooper_rl.domains.public:Odyssey",
     "aqua": "cooper_rl.domains.public:Aqua",
 }
-OTHERS = f", or name a {PREFIX}<task>, a hub id (owner/name) or a .jsonl/.json/.parquet file"
+OTHERS = f", or name a {PREFIX}<task>, a hub id (owner/name) or a .jsonl/.json/.csv/.parquet file"
 
 
-def find_domain(name: str) -> Domain:
+def find_domain(name: str, config: str | None = None, reference_column: str | None = None) -> Domain:
     """The domain of this name.
 
     Args:
-        name: a name in `KNOWN`, `reasoning_gym:<task>`, a hub id `owner/name`, or a local .jsonl, .json or .parquet
-            file. A user's own domain is named by its entry point of the group `cooper_rl.domains`, or as
+        name: a name in `KNOWN`, `reasoning_gym:<task>`, a hub id `owner/name`, or a local .jsonl, .json, .csv or
+            .parquet file. A user's own domain is named by its entry point of the group `cooper_rl.domains`, or as
             `module:Class`.
+        config: the configuration (subset) of a hub data set; None takes its default.
+        reference_column: the column of the reference answers in a file or a hub data set; None takes the usual names.
 
     Raises:
-        BadInputError: there is no domain of that name, or the object named is no `Domain`.
+        BadInputError: there is no domain of that name, the object named is no `Domain`, or it has no configurations or
+            columns where one is given.
     """
+    if is_hub_id(name):
+        return HubSet(name, config, reference_column)
+    if config:
+        raise BadInputError(f"{name}: no hub id (owner/name), so it has no configuration {config!r}; leave that out")
+    if name.endswith(SUFFIXES):
+        return FileSet(name, reference_column)
+    if reference_column:
+        raise BadInputError(f"{name}: no file or hub id, so it has no column {reference_column!r}; leave that out")
     if name.startswith(PREFIX):
         return ReasoningGymTask(name.removeprefix(PREFIX))
-    if name.endswith(SUFFIXES):
-        return FileSet(name)
-    if is_hub_id(name):
-        return HubSet(name)
     found = find(GROUP, name, KNOWN, kind="data set", others=OTHERS)
     domain = found() if isinstance(found, type) and issubclass(found, Domain) else found
     if not isinstance(domain, Domain):
@@ -58,19 +66,28 @@ def find_domain(name: str) -> Domain:
     return domain
 
 
-def load_problems(name: str, *, split: str = "train", size: int | None = None, seed: int = 0) -> list[Problem]:
+def load_problems(
+    name: str,
+    *,
+    split: str = "train",
+    size: int | None = None,
+    seed: int = 0,
+    config: str | None = None,
+    reference_column: str | None = None,
+) -> list[Problem]:
     """Problems of a data set, by a name that `find_domain` knows.
 
     Args:
         split: `train`, `test` or another split of the domain. The `test` split of a nano world is its `heldout`.
         size: number of problems, drawn with the seed. None takes all, or 1,000 of a domain that generates them.
+        config, reference_column: as of `find_domain`.
 
     Raises:
         MissingFileError: a file does not exist.
         BadInputError: the name or split is unknown, a record is bad, or there is no problem.
         BackendError: the hub could not be read.
     """
-    problems = find_domain(name).problems(split, size, seed)
+    problems = find_domain(name, config, reference_column).problems(split, size, seed)
     if not problems:
         raise BadInputError(f"{name}: split {split!r} has no problem with an answer")
     return problems
@@ -88,13 +105,13 @@ def warn_of_shared(training: Sequence[Problem], heldout: Sequence[Problem]) -> N
         )
 
 
-def check_problems(name: str, split: str) -> None:
+def check_problems(name: str, split: str, config: str | None = None, reference_column: str | None = None) -> None:
     """Checks a data set's name and split before anything slow starts. Local files are read; the hub is not asked.
 
     Raises:
         BadInputError, MissingFileError: as `load_problems`.
     """
-    find_domain(name).check(split)
+    find_domain(name, config, reference_column).check(split)
 
 
 def truth_of(name: str) -> Truth | None:

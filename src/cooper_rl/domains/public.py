@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
+from cooper_rl.columns import after_marker, decimal_of, without_annotations
 from cooper_rl.domains.domain import StoredDomain
 from cooper_rl.domains.files import local_copy
 from cooper_rl.errors import BadInputError
@@ -32,11 +33,6 @@ class Fields(NamedTuple):
     question: str
     answer: str | None
     worked_solution: str = ""
-
-
-def decimal_of(value: float) -> str:
-    """A number as people write it: `2` for 2.0, and no exponent."""
-    return str(int(value)) if value.is_integer() else repr(value)
 
 
 class PublicSet(StoredDomain):
@@ -98,8 +94,7 @@ class Gsm8k(PublicSet):
 
     @staticmethod
     def fields(record: dict[str, Any]) -> Fields:
-        answer = record["answer"].rpartition("####")[2].strip().replace(",", "")
-        return Fields(record["question"], answer, re.sub(r"<<.*?>>", "", record["answer"]).strip())
+        return Fields(record["question"], after_marker(record["answer"]), without_annotations(record["answer"]))
 
 
 class Math(PublicSet):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from cooper_rl.domains import load_problems, truth_of, warn_of_shared
+from cooper_rl.domains import heldout_problems, training_problems, truth_of, warn_of_shared
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.generation import Generator, OpenAIServer
@@ -22,6 +22,7 @@ from cooper_rl.method.reward_model import GROUP, KNOWN, RewardModel
 from cooper_rl.parts import find
 from cooper_rl.records import LabelledCompletion, Problem
 from cooper_rl.settings.files import EMBEDDED, resolve_model
+from cooper_rl.settings.method import CooperSettings
 from cooper_rl.settings.recipe import without_tokens
 from cooper_rl.settings.train import TrainerSettings, TrainRecipe, TrainSettings
 from cooper_rl.verifyrm import VerifyRM, ranks, sharding
@@ -66,9 +67,7 @@ def settings_of(recipe: Mapping[str, Any]) -> tuple[TrainSettings, CooperConfig]
 
 def load_parts(named: TrainRecipe, config: TrainerSettings) -> Parts:
     """Loads the parts that a run needs, and no others."""
-    problems = load_problems(
-        named.dataset_name, split=named.dataset_split, size=named.dataset_size, seed=named.dataset_seed
-    )
+    problems = training_problems(named)
     reward_model = load_reward_model(named, config) if config.needs_reward_model else None
     rehearsal, anchors = load_labelled(named, config)
     policy = resolve_model(named.model_name_or_path, "policy")
@@ -100,27 +99,31 @@ def load_reward_model(named: TrainRecipe, config: TrainerSettings) -> VerifyRM |
         if not isinstance(reward_model, VerifyRM):
             raise BadInputError(f"reward_model_lora_rank: {named.reward_model_type} has no adapters; leave it out")
         reward_model.add_adapters(named.reward_model_lora_rank, named.reward_model_lora_alpha)
+    if isinstance(reward_model, VerifyRM):
+        reward_model.autocast = torch.bfloat16 if config.bf16 else None
     return reward_model
 
 
 def placed(
-    reward_model: VerifyRM | RewardModel, config: TrainerSettings, device: torch.device | str | None = None
+    reward_model: VerifyRM | RewardModel,
+    settings: CooperSettings,
+    device: torch.device | str | None = None,
+    *,
+    updates: int = 1,
 ) -> RewardModel:
-    """The reward model as the method trains it: a VerifyRM with its precision and its optimiser.
-
-    It is sharded over the ranks if the settings say so.
+    """The reward model as the method trains it: a VerifyRM with its optimiser, sharded if the settings say so.
 
     Args:
         device: a VerifyRM is moved to it; None leaves it where it is.
+        updates: length of the learning rate's schedule, in updates of the reward model.
     """
     if not isinstance(reward_model, VerifyRM):
         return reward_model
     if device is not None:
         reward_model.model.to(device)
-    reward_model.autocast = torch.bfloat16 if config.bf16 else None
-    if config.reward_model_sharded and ranks.size() > 1:
+    if settings.reward_model_sharded and ranks.size() > 1:
         sharding.shard(reward_model.model)
-    return RewardModelUpdater(reward_model, config, max(1, config.max_steps))
+    return RewardModelUpdater(reward_model, settings, max(1, updates))
 
 
 def load_assistant(named: TrainRecipe, config: TrainerSettings) -> Generator | None:
@@ -144,14 +147,7 @@ def load_heldout(named: TrainRecipe, config: TrainerSettings) -> HeldOut | None:
     """The problems and triples that the recipe names for measuring; None where it names none."""
     if not named.heldout_dataset_name and not named.heldout_triples:
         return None
-    problems: list[Problem] = []
-    if named.heldout_dataset_name:
-        problems = load_problems(
-            named.heldout_dataset_name,
-            split=named.heldout_dataset_split,
-            size=named.heldout_dataset_size,
-            seed=named.dataset_seed,
-        )
+    problems = heldout_problems(named)
     truth = truth_of(named.heldout_dataset_name or "")
     return HeldOut(config, problems, truth, load_heldout_triples(named, config), named.system_prompt)
 

@@ -69,7 +69,8 @@ def evaluate_model(
 def protocol(config: EvalConfig) -> dict[str, Any]:
     """The settings that two evaluations must share to be compared."""
     names = ("split", "size", "dataset_seed", "num_samples", "temperature", "top_p", "max_new_tokens", "system_prompt")
-    return {name: getattr(config, name) for name in (*names, "verifier", "seed")}
+    of_data = ("dataset_config", "reference_column")
+    return {name: getattr(config, name) for name in (*names, *of_data, "verifier", "seed")}
 
 
 def scored_samples(
@@ -89,6 +90,8 @@ def scored_samples(
     settings = CollectConfig(
         models=[config.model],
         dataset_names=[benchmark],
+        dataset_config=config.dataset_config,
+        reference_column=config.reference_column,
         output=str(path),
         dataset_split=config.split,
         dataset_size=config.size,
@@ -121,7 +124,7 @@ def scored_samples(
 
 def add_verdicts(samples: Sequence[dict[str, Any]], tasks: Sequence[Task], kind: str, workers: int) -> None:
     """Adds to each sample its verdict, the parsed answer, and the answer that it votes for, in one writing."""
-    references = {task.key: reference_of(task.problem, kind) for task in tasks}
+    references = {task.key: references_of(task.problem, kind) for task in tasks}
     with RuleVerifier(kind, workers=workers) as verifier:
         columns = [references[tuple(s["key"])] for s in samples], [s["completion"] for s in samples]
         found = verifier.explain_many(*columns)
@@ -134,10 +137,10 @@ def add_verdicts(samples: Sequence[dict[str, Any]], tasks: Sequence[Task], kind:
         logger.warning("%d of %d samples could not be judged by %s, and count as wrong", unjudged, len(samples), kind)
 
 
-def reference_of(problem: Problem, kind: str) -> str:
-    """The reference for a verifier: of a reasoning-gym task the whole entry, since its scorer may need it."""
+def references_of(problem: Problem, kind: str) -> tuple[str, ...]:
+    """The references for a verifier: of a reasoning-gym task the whole entry, since its scorer may need it."""
     entry = problem.metadata.get("entry")
-    return entry_as_reference(entry) if entry and kind == problem.source else problem.reference_answer
+    return (entry_as_reference(entry),) if entry and kind == problem.source else problem.references
 
 
 def metrics_of(scored: Sequence[dict[str, Any]], config: EvalConfig) -> dict[str, Any]:

@@ -76,7 +76,7 @@ class HeldOut:
         self, problems: Sequence[Problem], completions: Sequence[str], verifier: RuleVerifier
     ) -> list[tuple[bool, bool]]:
         """(right by the rule, right by the truth) of a completion of each problem."""
-        verdicts = verifier.verify_many([p.reference_answer for p in problems], completions)
+        verdicts = verifier.verify_many([p.references for p in problems], completions)
         right = [bool(self.truth and self.truth(*pair)) for pair in zip(problems, completions, strict=True)]
         return list(zip((v is Verdict.CORRECT for v in verdicts), right, strict=True))
 

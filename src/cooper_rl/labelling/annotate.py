@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cooper_rl.columns import aliases_of
 from cooper_rl.domains import load_problems
 from cooper_rl.errors import BadInputError
 from cooper_rl.generation import Sampling, load_generator
@@ -55,6 +56,12 @@ class Candidate:
     verdict: Verdict | None = None
     vote: bool | None = None
     reason: str = ""
+    aliases: tuple[str, ...] = ()  # further answers that are as right
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The answers that count as right, the reference answer first."""
+        return (self.reference_answer, *self.aliases)
 
     @property
     def correct(self) -> bool:
@@ -131,7 +138,8 @@ def read_candidates(config: AnnotateConfig) -> list[Candidate]:
             reference = text_field(record, REFERENCE_FIELDS, place)
             vote = label_of(record, place) if not config.judge and has_label(record) else None
             judged = bool(config.judge) or vote is not None
-            candidates.append(Candidate(record, question, reference, completion, judged, vote=vote))
+            aliases = tuple(aliases_of(record, place))
+            candidates.append(Candidate(record, question, reference, completion, judged, vote=vote, aliases=aliases))
     if not candidates:
         raise BadInputError(f"{', '.join(config.input_files)}: no completion in it; give output of `cooper collect`")
     return candidates
@@ -162,7 +170,7 @@ def add_verdicts(candidates: Sequence[Candidate], config: AnnotateConfig, progre
     with RuleVerifier(config.verifier, workers=config.verifier_workers) as verifier:
         for start in range(0, len(waiting), CHUNK):
             chunk = waiting[start : start + CHUNK]
-            verdicts = verifier.verify_many([c.reference_answer for c in chunk], [c.completion for c in chunk])
+            verdicts = verifier.verify_many([c.references for c in chunk], [c.completion for c in chunk])
             for candidate, verdict in zip(chunk, verdicts, strict=True):
                 candidate.verdict = verdict
             if progress:

@@ -117,7 +117,14 @@ def tasks_of(config: CollectConfig) -> list[Task]:
     for name in config.dataset_names:
         truth = truth_of(name) if config.label_by_scorer else None
         prompt = find_domain(name).system_prompt if config.system_prompt is None else config.system_prompt
-        problems = load_problems(name, split=config.dataset_split, size=config.dataset_size, seed=config.dataset_seed)
+        problems = load_problems(
+            name,
+            split=config.dataset_split,
+            size=config.dataset_size,
+            seed=config.dataset_seed,
+            config=config.dataset_config,
+            reference_column=config.reference_column,
+        )
         asked += [(problem, prompt, truth) for problem in problems]
     tasks = [
         Task(model, problem, sample, config.seed, prompt, truth)
@@ -206,6 +213,7 @@ def record(config: CollectConfig, task: Task, generation: Generation) -> dict[st
     return {
         "question": task.problem.question,
         "reference": task.problem.reference_answer,
+        **({"aliases": list(task.problem.aliases)} if task.problem.aliases else {}),
         "completion": generation.text,
         **({} if label is None else {"correct": label}),
         "source": task.problem.source,

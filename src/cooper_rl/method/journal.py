@@ -110,8 +110,9 @@ def locked(folder: Path) -> IO[str]:
 
 def _row(rollout: Rollout) -> dict[str, Any]:
     """A rollout as it is written: without the data set's worked solution, and without steps where it has none."""
-    left_out = {"worked_solution", *(name for name in ("step_ends", "step_values") if not getattr(rollout, name))}
-    return {key: value for key, value in rollout.to_record().items() if key not in left_out}
+    record = rollout.to_record()
+    left_out = {"worked_solution", *(name for name in ("step_ends", "step_values", "aliases") if not record[name])}
+    return {key: value for key, value in record.items() if key not in left_out}
 
 
 def _pair(pair: ContrastivePair) -> dict[str, Any]:

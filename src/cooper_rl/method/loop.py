@@ -80,7 +80,7 @@ class Cooper:
         """This rank's samples with verdict, score and reward: a batch, or a part of one, that has no step yet."""
         started = time.perf_counter()
         with ThreadPoolExecutor(1) as beside:  # the verifier's processes judge while the reward model scores
-            columns = [s.reference_answer for s in samples], [s.completion for s in samples]
+            columns = [s.references for s in samples], [s.completion for s in samples]
             judging = beside.submit(self.verifier.explain_many, *columns)
             scores, ends, values = self.credit.score_steps(samples, policy_values)
             scores = scores or best_scores(self.reward_model, samples)

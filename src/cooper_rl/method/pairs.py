@@ -152,7 +152,7 @@ class Pairs:
     def _without_wrong_worked_solutions(self, slots: list[Slot]) -> list[Slot]:
         """Leaves out slots whose positive is a worked solution that the rule does not find CORRECT."""
         worked = [slot for slot in slots if slot.positive_source == "worked_solution"]
-        verdicts = self.verifier.verify_many([s.reference_answer for s in worked], [s.positive for s in worked])
+        verdicts = self.verifier.verify_many([s.references for s in worked], [s.positive for s in worked])
         refused = {slot for slot, verdict in zip(worked, verdicts, strict=True) if verdict is not Verdict.CORRECT}
         return [slot for slot in slots if slot not in refused]
 
@@ -170,7 +170,7 @@ class Pairs:
                 break
             texts = proposed(source, filled.still_open, batch, attempt)
             made = [(slot, text) for slot, text in zip(filled.still_open, texts, strict=True) if text is not None]
-            judged = self.verifier.explain_many([s.reference_answer for s, _ in made], [text for _, text in made])
+            judged = self.verifier.explain_many([s.references for s, _ in made], [text for _, text in made])
             for (slot, text), verification in zip(made, judged, strict=True):
                 filled.proposed += 1
                 if source.accepts(verification) and text != slot.positive:

@@ -57,8 +57,9 @@ class Run:
     @property
     def problem_settings(self) -> dict[str, Any]:
         """Which problems of `dataset_name` it was trained on: what `load_problems` takes beside the name."""
-        names = ("split", "size", "seed")
-        return {name: self.config[f"dataset_{name}"] for name in names if f"dataset_{name}" in self.config}
+        names = {name: f"dataset_{name}" for name in ("split", "size", "seed", "config")}
+        names["reference_column"] = "reference_column"
+        return {name: self.config[key] for name, key in names.items() if key in self.config}
 
     def series(self, key: str) -> list[tuple[int, float]]:
         """(step, value) of a metric, at the steps where it was measured."""

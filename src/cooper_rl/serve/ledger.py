@@ -213,4 +213,4 @@ def _text(rollout: Rollout) -> str:
 
 
 def _rollout(text: str) -> Rollout:
-    return Rollout.from_record(dict(zip(ROLLOUT_FIELDS, json.loads(text), strict=True)))
+    return Rollout.from_record(dict(zip(ROLLOUT_FIELDS, json.loads(text), strict=False)))  # older ones lack the last

@@ -65,7 +65,9 @@ def check_port(host: str, port: int) -> None:
 
 def make_core(settings: ServeSettings, verifier: RuleVerifier) -> Cooper:
     """The method as in training, without a policy."""
-    reward_model = placed(load_reward_model(settings, settings), settings) if settings.needs_reward_model else None
+    reward_model = None
+    if settings.needs_reward_model:
+        reward_model = placed(load_reward_model(settings, settings), settings, updates=settings.max_steps)
     rehearsal, anchors = load_labelled(settings, settings)
 
     def assistant() -> Assistant:

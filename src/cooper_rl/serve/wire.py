@@ -100,9 +100,7 @@ class Answer(NamedTuple):
     @classmethod
     def of(cls, rollout: Rollout, version: int) -> Answer:
         """The answer about a rollout; a score that is not a number is None."""
-        return cls(
-            version, rollout.reward, finite(rollout.score), rollout.verdict.value, rollout.reason.value
-        )
+        return cls(version, rollout.reward, finite(rollout.score), rollout.verdict.value, rollout.reason.value)
 
 
 def together(answers: Iterable[Answer], version: int) -> ScoreAnswer:

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.settings.files import check_file, check_model_folder, check_policy_folder, resolve_model
+from cooper_rl.settings.files import SUFFIXES, check_file, check_model_folder, check_policy_folder, resolve_model
 from cooper_rl.settings.recipe import read_recipe
 from cooper_rl.settings.train import TrainSettings
 
@@ -24,9 +24,11 @@ OF_A_CHECKPOINT = (
     "seed",
     "num_generations",
     "dataset_name",
+    "dataset_config",
     "dataset_split",
     "dataset_size",
     "dataset_seed",
+    "reference_column",
     "system_prompt",
     "verifier",
     "lora_rank",
@@ -59,7 +61,7 @@ def check_train_settings(settings: TrainSettings, *, resume: bool = False, engin
         check_policy_folder(resolve_model(settings.assistant_model, "policy"), "assistant_model")
     for key in DATA_FILES:
         name = getattr(settings, key)
-        if name and name.endswith((".jsonl", ".json", ".parquet", ".gz")):
+        if name and name.endswith(SUFFIXES):
             check_file(name, key)
     check_output_dir(settings, resume=resume)
 

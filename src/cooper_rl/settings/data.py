@@ -17,13 +17,22 @@ class DataSettings:
     dataset_name: str = setting(
         "nano",
         "The policy is trained on these problems: the name of a set (docs/recipes.md), reasoning_gym:TASK, a hub id or "
-        "a JSONL, JSON or parquet file.",
+        "a JSONL, JSON, CSV or parquet file.",
+    )
+    dataset_config: str | None = setting(
+        None,
+        "Training problems are taken from this configuration (subset) of the hub data set; null takes its default.",
     )
     dataset_split: str = setting("train", "Training problems are taken from this split.")
     dataset_size: int | None = setting(
         None, "This many training problems are drawn, with dataset_seed; null takes all.", least=1
     )
     dataset_seed: int = setting(0, "Training and held-out problems are drawn with this seed.")
+    reference_column: str | None = setting(
+        None,
+        "The reference answers are in this column of the file or hub data set (a.b: b in a); null takes the usual names"
+        " (docs/recipes.md).",
+    )
     system_prompt: str | None = setting(None, "This system message comes before each problem; null means none.")
     rehearsal_triples: str | None = setting(
         None,
@@ -115,6 +124,13 @@ class HeldOutSettings:
 
     heldout_dataset_name: str | None = setting(
         None, "True accuracy is measured on these problems, named as in dataset_name; null measures none."
+    )
+    heldout_dataset_config: str | None = setting(
+        None,
+        "Held-out problems are taken from this configuration (subset) of the hub data set; null takes its default.",
+    )
+    heldout_reference_column: str | None = setting(
+        None, "The reference answers of held-out problems are in this column; null takes the usual names."
     )
     heldout_dataset_split: str = setting("test", "Held-out problems are taken from this split.")
     heldout_dataset_size: int = setting(256, "This many held-out problems are drawn, with dataset_seed.", least=1)

@@ -29,9 +29,19 @@ class EvalConfig(VerifierSettings, SamplingSettings, AskingConfig):
         " `cooper train`.",
     )
     output: str = setting("", "Samples, judged samples and results.json go into this folder.")
+    dataset_config: str | None = setting(
+        None,
+        "Problems are taken from this configuration (subset) of each benchmark, a hub data set; null takes its"
+        " default.",
+    )
     split: str = setting("test", "Problems are taken from this split of each benchmark.")
     size: int | None = setting(
         None, "This many problems of each benchmark are drawn, with dataset_seed; null takes all.", least=1
+    )
+    reference_column: str | None = setting(
+        None,
+        "The reference answers are in this column of each benchmark, a file or hub data set; null takes the usual"
+        " names.",
     )
     num_samples: int = setting(8, "This many completions of each problem are drawn.", least=1)
     max_new_tokens: int = setting(1024, "A completion has at most this many tokens.", least=1)

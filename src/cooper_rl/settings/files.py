@@ -14,6 +14,8 @@ EMBEDDED = {  # the policies and reward models that the package ships, by their 
     for name, folder in (("nano", "arithmetic"), ("nano-weekdays", "weekdays"))
 }
 ADAPTED = {"smollm2-135m": PACKAGE / "verifyrm" / "shipped" / "smollm2-135m"}  # shipped reward models, without a base
+SUFFIXES = (".jsonl", ".json", ".parquet", ".csv", ".gz")  # of files with data
+OPTIMISER = "optimizer.safetensors"  # beside the reward model of a checkpoint; it holds no weights of a model
 ADAPTERS = "adapters"  # the folder of a reward model's adapters, apart from the policy's own
 
 
@@ -36,7 +38,8 @@ def resolve_model(name: str, part: str) -> str:
 
 def is_adapters(folder: str | Path) -> bool:
     """Whether a folder holds a reward model's adapters in place of its weights."""
-    return Path(folder, ADAPTERS, "adapter_config.json").is_file() and not any(Path(folder).glob("*.safetensors"))
+    weights = [file for file in Path(folder).glob("*.safetensors") if file.name != OPTIMISER]
+    return Path(folder, ADAPTERS, "adapter_config.json").is_file() and not weights
 
 
 def base_of(folder: str | Path) -> str:

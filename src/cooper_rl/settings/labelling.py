@@ -29,9 +29,17 @@ class CollectConfig(SamplingSettings, AskingConfig):
         [], "Problems come from these sets, each named as dataset_name of `cooper train`."
     )
     output: str = setting("", "Completions are written to this JSONL file.")
+    dataset_config: str | None = setting(
+        None,
+        "Problems are taken from this configuration (subset) of each set, a hub data set; null takes its default.",
+    )
     dataset_split: str = setting("train", "Problems are taken from this split of each set.")
     dataset_size: int | None = setting(
         None, "This many problems of each set are drawn, with dataset_seed; null takes all.", least=1
+    )
+    reference_column: str | None = setting(
+        None,
+        "The reference answers are in this column of each set, a file or hub data set; null takes the usual names.",
     )
     num_generations: int = setting(1, "Each model writes this many completions for each problem.", least=1)
     max_new_tokens: int = setting(512, "A completion has at most this many tokens.", least=1)

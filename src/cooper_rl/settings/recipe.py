@@ -11,7 +11,7 @@ import yaml
 
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.settings.commands import known_keys, takes_training_recipe
-from cooper_rl.settings.reward import ARMS, resolve_arm
+from cooper_rl.settings.reward import overlaid, resolve_arm
 from cooper_rl.settings.typecheck import check_range, checked
 
 OPTIONS = ("config", "resume", "engine")  # of the commands, beside the settings
@@ -84,21 +84,6 @@ def checked_keys(keys: Mapping[str, Any], command: str, source: str) -> dict[str
     if takes_training_recipe(command):
         resolve_arm(found.get("arm"), found.get("reward"), found.get("cotrain"), source)
     return found
-
-
-def overlaid(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of one layer on top of another's.
-
-    An arm in the upper layer replaces the lower layer's reward and cotrain. A reward or cotrain in the upper layer
-    replaces that one setting of the lower layer's arm.
-    """
-    kept = dict(below)
-    if above.get("arm") is not None:
-        kept.pop("reward", None)
-        kept.pop("cotrain", None)
-    elif kept.get("arm") is not None and ("reward" in above or "cotrain" in above):
-        kept["reward"], kept["cotrain"] = ARMS[kept.pop("arm")]
-    return {**kept, **above}
 
 
 def read_layers(path: Path, above: tuple[Path, ...] = ()) -> list[Layer]:

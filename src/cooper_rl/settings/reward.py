@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -82,6 +83,21 @@ def resolve_arm(
                 f" {_yaml(trained)}; leave one of them out"
             )
     return arm, of_arm, trained
+
+
+def overlaid(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of one layer on top of another's.
+
+    An arm in the upper layer replaces the lower layer's reward and cotrain. A reward or cotrain in the upper layer
+    replaces that one setting of the lower layer's arm.
+    """
+    kept = dict(below)
+    if above.get("arm") is not None:
+        kept.pop("reward", None)
+        kept.pop("cotrain", None)
+    elif kept.get("arm") is not None and ("reward" in above or "cotrain" in above):
+        kept["reward"], kept["cotrain"] = ARMS[kept.pop("arm")]
+    return {**kept, **above}
 
 
 def _yaml(value: object) -> str:

@@ -21,7 +21,7 @@ class FilesSettings:
     )
     train_files: list[str] = setting(
         [],
-        "The model is trained on the labelled triples of these files (JSONL, also .gz, JSON or parquet) or hub "
+        "The model is trained on the labelled triples of these files (JSONL, JSON, CSV, also .gz, or parquet) or hub "
         "data sets.",
     )
     output_dir: str = setting("", "The trained VerifyRM and its model card go into this folder.")

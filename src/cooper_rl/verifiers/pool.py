@@ -19,12 +19,15 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import islice
 from typing import IO, Any
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import Reason, Verdict, Verification, texts
 from cooper_rl.verifiers.kinds import import_path
 from cooper_rl.verifiers.worker import HEADER
+
+Reference = str | Sequence[str]  # a text, or several texts of which each is right
 
 BATCH = 64
 START_SECONDS = 120.0
@@ -153,27 +156,41 @@ class RuleVerifier:
         make = partial(RuleVerifier, self.kind, workers=self._size, deadline_seconds=seconds, memory_limit_mb=megabytes)
         return make, ()
 
-    def verify(self, reference: str, completion: str) -> Verdict:
+    def verify(self, reference: Reference, completion: str) -> Verdict:
         """The verdict on one completion."""
         return self.explain(reference, completion).verdict
 
-    def verify_many(self, references: Sequence[str], completions: Sequence[str]) -> list[Verdict]:
+    def verify_many(self, references: Sequence[Reference], completions: Sequence[str]) -> list[Verdict]:
         """Verdicts in the order of the arguments."""
         return [verification.verdict for verification in self.explain_many(references, completions)]
 
-    def explain(self, reference: str, completion: str) -> Verification:
+    def explain(self, reference: Reference, completion: str) -> Verification:
         """The verdict with its reason and both parsed answers."""
         return self.explain_many([reference], [completion])[0]
 
-    def explain_many(self, references: Sequence[str], completions: Sequence[str]) -> list[Verification]:
+    def explain_many(self, references: Sequence[Reference], completions: Sequence[str]) -> list[Verification]:
         """Verifications in the order of the arguments. All workers share the items.
+
+        Args:
+            references: a text for each completion, or several texts that are all right (`by_several`).
 
         Raises:
             ValueError: the numbers of references and completions differ, or an item is neither a text nor a number.
         """
-        references, completions = texts(references, "references"), texts(completions, "completions")
-        if len(references) != len(completions):
-            raise ValueError(f"{len(references)} references for {len(completions)} completions")
+        several = [list(r) if isinstance(r, list | tuple) else [r] for r in references]
+        if not all(several):
+            raise ValueError(f"references: item {several.index([])} has no text")
+        flat, completions = (
+            texts([r for each in several for r in each], "references"),
+            texts(completions, "completions"),
+        )
+        if len(several) != len(completions):
+            raise ValueError(f"{len(several)} references for {len(completions)} completions")
+        repeated = [completion for each, completion in zip(several, completions, strict=True) for _ in each]
+        found = iter(self._explained(flat, repeated))
+        return [by_several(list(islice(found, len(each)))) for each in several]
+
+    def _explained(self, references: list[str], completions: list[str]) -> list[Verification]:
         if self._process != os.getpid():  # this is a fork, and the pipes belong to the parent
             self._open()
         # completions of the same reference go to the same worker, which then parses the reference once
@@ -184,7 +201,7 @@ class RuleVerifier:
         found = [verification for future in futures for verification in future.result()]
         return [verification for _, verification in sorted(zip(order, found, strict=True), key=lambda pair: pair[0])]
 
-    async def averify(self, reference: str, completion: str) -> Verdict:
+    async def averify(self, reference: Reference, completion: str) -> Verdict:
         """`verify` for asyncio. It does not block the event loop."""
         return await asyncio.to_thread(self.verify, reference, completion)
 
@@ -227,6 +244,18 @@ class RuleVerifier:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def by_several(found: Sequence[Verification]) -> Verification:
+    """The verification of a completion by several references, of which each is right, out of those by each one.
+
+    It is CORRECT if it is so by one. It is wrong only if it is surely wrong by all. Otherwise it is what it is by the
+    first that leaves it open.
+    """
+    right = (each for each in found if each.verdict is Verdict.CORRECT)
+    open_ = (each for each in found if not each.surely_wrong)
+    wrong = (each for each in found if each.verdict is Verdict.INCORRECT)
+    return next((each for each in (*right, *open_, *wrong)), found[0])
 
 
 def _tail(text: str) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from cooper_rl.columns import aliases_of
 from cooper_rl.errors import BadInputError
 from cooper_rl.jsonl import REFERENCE_FIELDS, line_of, records, text_field, written_before
+from cooper_rl.records import Verification
 from cooper_rl.verifiers.pool import RuleVerifier
 
 BATCH = 512
@@ -27,6 +29,8 @@ def verify_stream(
 ) -> Counter[str]:
     """Copies records in order, with a `verdict` added; `explain` also adds `reason` and both parsed answers.
 
+    A record's `aliases` are further references: a completion is right if it is so by one of them.
+
     Args:
         done: the number of records that an earlier call has written; as many are skipped.
         progress: called with `completed`, the number of records written so far.
@@ -38,26 +42,21 @@ def verify_stream(
         BadInputError: a line is not a JSON object with `reference` and `completion`; the records before it are written.
     """
     counts: Counter[str] = Counter()
-    batch: list[tuple[dict[str, Any], str, str]] = []
+    batch: list[tuple[dict[str, Any], Sequence[str], str]] = []
 
     def flush() -> None:
         results = verifier.explain_many([item[1] for item in batch], [item[2] for item in batch])
         for (record, _, _), result in zip(batch, results, strict=True):
             counts[result.verdict.value] += 1
-            added = {"verdict": result.verdict.value}
-            if explain:
-                added["reason"] = result.reason.value
-                added["parsed_reference"] = result.parsed_reference or ""
-                added["parsed_answer"] = result.parsed_answer or ""
-            write(line_of({**record, **added}))
+            write(line_of({**record, **told_of(result, explain)}))
         batch.clear()
         if progress:
             progress(completed=done + counts.total())
 
     try:
         for place, record in islice(records(lines, source), done, None):
-            reference = text_field(record, REFERENCE_FIELDS, place)
-            batch.append((record, reference, text_field(record, ("completion",), place)))
+            references = [text_field(record, REFERENCE_FIELDS, place), *aliases_of(record, place)]
+            batch.append((record, references, text_field(record, ("completion",), place)))
             if len(batch) == BATCH:
                 flush()
     except BadInputError:
@@ -65,6 +64,16 @@ def verify_stream(
         raise
     flush()
     return counts
+
+
+def told_of(found: Verification, explain: bool) -> dict[str, str]:
+    """What is added to a record: the verdict, and with `explain` its reason and both parsed answers."""
+    told = {"verdict": found.verdict.value}
+    if explain:
+        told["reason"] = found.reason.value
+        told["parsed_reference"] = found.parsed_reference or ""
+        told["parsed_answer"] = found.parsed_answer or ""
+    return told
 
 
 def finished(path: Path) -> Counter[str]:

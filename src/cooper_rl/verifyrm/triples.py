@@ -20,7 +20,7 @@ BETWEEN = "\n\n"  # what comes between steps that a record has one by one
 
 
 def read_triples(name: str | Path) -> list[LabelledCompletion]:
-    """Labelled triples of a JSONL (.gz too), JSON or parquet file, here or in COOPER_DATA_DIR, or of a hub data set.
+    """Labelled triples of a JSONL, JSON, CSV (.gz too) or parquet file, here or in COOPER_DATA_DIR, or of the hub.
 
     Raises:
         MissingFileError: there is no such file.

@@ -12,18 +12,19 @@ from safetensors.torch import load_file, save_file
 from transformers import get_scheduler
 
 from cooper_rl.records import ContrastivePair, LabelledCompletion, Scorable, Triple
+from cooper_rl.settings.files import OPTIMISER
 from cooper_rl.verifyrm import VerifyRM, ranks, sharding
 from cooper_rl.verifyrm.losses import bce_loss, contrastive_loss
 from cooper_rl.verifyrm.prefixes import PREFIX_METRICS, Counts, prefix_losses, steps_of
 from cooper_rl.verifyrm.trainer import take_up
 
 if TYPE_CHECKING:
-    from cooper_rl.settings.method import MethodSettings
+    from cooper_rl.settings.method import CooperSettings
 
 METRICS = ("loss", "margin", "pair_accuracy", "label_loss")
 
 
-def measured(counts: Counts, settings: MethodSettings) -> list[str]:
+def measured(counts: Counts, settings: CooperSettings) -> list[str]:
     """The metrics of an update that has something to be measured on."""
     parted, stepped = bool(settings.prefix_weight and counts.parted), bool(settings.prefix_weight and counts.stepped)
     labelled = bool(counts.labelled or settings.label_pairs)
@@ -43,7 +44,7 @@ class RewardModelUpdater:
         num_training_steps: length of the learning rate's schedule, in updates of the reward model.
     """
 
-    def __init__(self, reward_model: VerifyRM, settings: MethodSettings, num_training_steps: int = 1) -> None:
+    def __init__(self, reward_model: VerifyRM, settings: CooperSettings, num_training_steps: int = 1) -> None:
         self.reward_model = reward_model
         self.settings = settings
         self.sharded = sharding.is_sharded(reward_model.model)
@@ -234,7 +235,7 @@ class RewardModelUpdater:
         if not main:
             return
         self.reward_model.save_pretrained(folder, weights)
-        save_file(state, folder / "optimizer.safetensors")
+        save_file(state, folder / OPTIMISER)
         (folder / "scheduler.json").write_text(json.dumps(self.scheduler.state_dict()))
 
     def load(self, folder: Path) -> None:
@@ -245,7 +246,7 @@ class RewardModelUpdater:
         """
         self.reward_model.load_weights(folder)
         state: dict[int, dict[str, torch.Tensor]] = {}
-        for key, value in load_file(folder / "optimizer.safetensors").items():
+        for key, value in load_file(folder / OPTIMISER).items():
             index, name = key.split(".")
             state.setdefault(int(index), {})[name] = sharding.shared_like(value, self.parameters[int(index)])
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": state})

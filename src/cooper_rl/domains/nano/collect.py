@@ -52,7 +52,7 @@ def collect(
         batch_size=512,
     )
     with RuleVerifier("math_verify") as verifier:
-        verdicts = verifier.verify_many([p.reference_answer for p in problems], completions)
+        verdicts = verifier.verify_many([p.references for p in problems], completions)
     return [
         record(world, problem, completion, verdict)
         for problem, completion, verdict in zip(problems, completions, verdicts, strict=True)

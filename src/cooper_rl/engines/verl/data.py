@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cooper_rl.domains import load_problems, warn_of_shared
-from cooper_rl.errors import BadInputError
+from cooper_rl.columns import GROUND_TRUTH, question_of, reference_of, worked_solution_of
+from cooper_rl.domains import heldout_problems, training_problems, warn_of_shared
 from cooper_rl.generation import conversation
 from cooper_rl.records import Problem, Sample
 from cooper_rl.settings.train import TrainSettings
@@ -30,20 +30,11 @@ class DataFiles:
 def write_data(settings: TrainSettings, tokenizer: Any) -> DataFiles:
     """Writes the recipe's problems into the run folder, and counts the tokens of the longest prompt."""
     folder = Path(settings.output_dir).absolute() / FOLDER
-    problems = load_problems(
-        settings.dataset_name, split=settings.dataset_split, size=settings.dataset_size, seed=settings.dataset_seed
-    )
+    problems, heldout = training_problems(settings), heldout_problems(settings)
     rows = {"train": rows_of(problems, settings.dataset_name, settings.system_prompt)}
     if settings.heldout_dataset_name:
-        name = settings.heldout_dataset_name
-        heldout = load_problems(
-            name,
-            split=settings.heldout_dataset_split,
-            size=settings.heldout_dataset_size,
-            seed=settings.dataset_seed,
-        )
         warn_of_shared(problems, heldout)
-        rows["heldout"] = rows_of(heldout, name, settings.system_prompt)
+        rows["heldout"] = rows_of(heldout, settings.heldout_dataset_name, settings.system_prompt)
     files = {part: write_rows(folder / f"{part}.parquet", some) for part, some in rows.items()}
     longest = max(longest_prompt(some, tokenizer) for some in rows.values())
     longest = -(-longest // TOKENS_TOGETHER) * TOKENS_TOGETHER
@@ -62,6 +53,7 @@ def rows_of(problems: Sequence[Problem], source: str, system_prompt: str | None 
                 "question": problem.question,
                 "problem_id": problem.problem_id,
                 "worked_solution": str(problem.metadata.get("worked_solution", "")),
+                **({"aliases": list(problem.aliases)} if problem.aliases else {}),
             },
         }
         for index, problem in enumerate(problems)
@@ -90,17 +82,15 @@ def sample_of(row: Mapping[str, Any], completion: str) -> Sample:
     """A completion of one of verl's rows, whether this project wrote the row or a user did.
 
     Args:
-        row: with `reward_model` (its `ground_truth` is the reference answer), `raw_prompt` and `extra_info`. Where
-            `extra_info` has no `question`, the last message of the prompt is the question.
+        row: with `reward_model` (its `ground_truth` is the reference answer, or a list of answers that are all right),
+            `raw_prompt` and `extra_info`. Where `extra_info` has no `question`, it is what the user says in the prompt.
 
     Raises:
-        BadInputError: the row has no reference answer.
+        BadInputError: the row has no reference answer or no question.
     """
     extra = row.get("extra_info") or {}
     place = f"data row {extra.get('index', '?')}"
-    reference = (row.get("reward_model") or {}).get("ground_truth")
-    if reference is None or not str(reference).strip():
-        raise BadInputError(f"{place}: no reward_model.ground_truth; Cooper needs the reference answer of each problem")
-    question = extra.get("question") or row["raw_prompt"][-1]["content"]
-    identifier, worked = str(extra.get("problem_id") or ""), str(extra.get("worked_solution") or "")
-    return Sample(str(question), str(reference), completion, identifier, worked)
+    reference, aliases = reference_of(row, place, GROUND_TRUTH)
+    question = question_of({"question": extra.get("question"), "prompt": row.get("raw_prompt")}, place)
+    identifier, worked = str(extra.get("problem_id") or ""), worked_solution_of(row, GROUND_TRUTH)
+    return Sample(question, reference, completion, identifier, worked, aliases=aliases)

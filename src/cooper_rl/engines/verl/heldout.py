@@ -26,7 +26,9 @@ class Measured:
 
     def judge(self, samples: Sequence[Sample]) -> list[float]:
         """1 for each completion that the rule finds CORRECT, else 0; verl shows them as its validation's rewards."""
-        problems = [self.known.get(s.question) or Problem(s.question, s.reference_answer) for s in samples]
+        problems = [
+            self.known.get(s.question) or Problem(s.question, s.reference_answer, aliases=s.aliases) for s in samples
+        ]
         found = self.heldout.judge(problems, [s.completion for s in samples], self.verifier)
         self.judged += found
         return [float(by_rule) for by_rule, _ in found]

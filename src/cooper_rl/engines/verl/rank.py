@@ -24,7 +24,7 @@ class RewardModelRank:
     """
 
     def __init__(self, settings: TrainSettings, device: torch.device | str) -> None:
-        self.model = placed(load_reward_model(settings, settings), settings, device)
+        self.model = placed(load_reward_model(settings, settings), settings, device, updates=settings.max_steps)
         self.snapshots: dict[int, Any] = {}
 
     def score(self, share: Sequence[Scorable]) -> list[float]:

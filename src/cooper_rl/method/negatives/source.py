@@ -37,6 +37,11 @@ class Slot:
     def reference_answer(self) -> str:
         return self.group[0].reference_answer
 
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The answers that count as right. A negative is wrong by each of them."""
+        return self.group[0].sample.references
+
     def right_estimate(self, negative: str) -> float:
         """The estimated probability that a negative is right after all; 0 where it is no doubtful rollout."""
         return max((r.right_estimate for r in self.group if r.completion == negative), default=0.0)
