@@ -7,19 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cooper_rl.engines.trl.config import CooperConfig as CooperConfig
+    from cooper_rl.engines.trl.reward import CooperReward as CooperReward
     from cooper_rl.engines.trl.trainer import CooperTrainer as CooperTrainer
     from cooper_rl.records import Verdict as Verdict
+    from cooper_rl.settings.method import CooperSettings as CooperSettings
     from cooper_rl.verifiers import RuleVerifier as RuleVerifier
     from cooper_rl.verifyrm import VerifyRM as VerifyRM
 
 _HOMES = {
     "CooperConfig": "cooper_rl.engines.trl.config",
+    "CooperReward": "cooper_rl.engines.trl.reward",
+    "CooperSettings": "cooper_rl.settings.method",
     "CooperTrainer": "cooper_rl.engines.trl.trainer",
     "RuleVerifier": "cooper_rl.verifiers",
     "Verdict": "cooper_rl.records",
     "VerifyRM": "cooper_rl.verifyrm",
 }
-__all__ = ["CooperConfig", "CooperTrainer", "RuleVerifier", "Verdict", "VerifyRM"]
+__all__ = ["CooperConfig", "CooperReward", "CooperSettings", "CooperTrainer", "RuleVerifier", "Verdict", "VerifyRM"]
 
 
 def __getattr__(name: str) -> Any:

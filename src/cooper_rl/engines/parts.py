@@ -188,6 +188,7 @@ def environment(seed: int) -> dict[str, Any]:
         "processor": platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
+        "processes": ranks.size(),
         "devices": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())],
         "seed": seed,
     }

@@ -30,7 +30,8 @@ class Journal:
     def __init__(self, folder: str | Path, writes: bool = True) -> None:
         self.folder = Path(folder)
         self.writes = writes
-        self.begun = False  # whether `begin` was called
+        self.begun = False  # whether `begin` was called, and the run has not ended
+        self.written = False  # whether this run's lines are in the folder
         self._lock: IO[str] | None = None
 
     def write(self, report: Report) -> None:
@@ -74,7 +75,7 @@ class Journal:
         Raises:
             BadInputError: another process writes into this folder.
         """
-        self.begun = True
+        self.begun = self.written = True
         if not self.writes:
             return
         self._lock = self._lock or locked(self.folder)

@@ -34,6 +34,7 @@ class VerifyRM:
         self.tokenizer = tokenizer
         self.settings = settings or VerifyRMSettings()
         self.autocast: torch.dtype | None = None  # the type of forward passes; the weights stay float32
+        self.updates = 0  # how many the method's stage 2 has made of this object
         use_short_attention()
         self.adapters: Any = None  # a PeftModel around `model` where low-rank adapters are trained, else None
 
@@ -93,6 +94,27 @@ class VerifyRM:
         found.model.name_or_path = str(path)  # where further adapters go on it
         found.settings = stored_settings(path, found.model.config)
         return found
+
+    @classmethod
+    def from_model(cls, model: Any) -> VerifyRM:
+        """A VerifyRM of a sequence classifier of transformers that is loaded already; its weights become float32.
+
+        Its tokenizer and its settings come from where it was loaded.
+
+        Raises:
+            BadInputError: it has not one label, or was not loaded from anywhere.
+        """
+        path = str(model.config._name_or_path)
+        if model.config.num_labels != 1 or not path:
+            raise BadInputError(
+                f"the reward model {type(model).__name__} is no sequence classifier with one label that was loaded with"
+                " from_pretrained; give a VerifyRM, its folder or its hub id"
+            )
+        with loading(path):
+            tokenizer = padding_tokenizer(path)
+        if model.config.pad_token_id is None:
+            model.config.pad_token_id = tokenizer.pad_token_id
+        return cls(model.eval(), tokenizer, stored_settings(path, model.config))
 
     @classmethod
     def from_backbone(cls, path: str | Path, *, settings: VerifyRMSettings | None = None, seed: int = 0) -> VerifyRM:

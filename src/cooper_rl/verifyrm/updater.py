@@ -126,6 +126,7 @@ class RewardModelUpdater:
         finite = bool(torch.isfinite(norm))  # the same on every rank, since the gradients are summed
         if finite:
             self.optimizer.step()
+            self.reward_model.updates += 1
         self.scheduler.step()
         self.optimizer.zero_grad(set_to_none=True)
         shares = torch.tensor(list(metrics.values()), device=self.device)

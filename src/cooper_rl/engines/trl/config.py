@@ -10,8 +10,10 @@ import torch
 from transformers import get_scheduler
 from trl import GRPOConfig
 
+from cooper_rl.engines.trl.arguments import check_cycle, check_reporters
 from cooper_rl.errors import BadInputError
 from cooper_rl.settings.commands import known_keys
+from cooper_rl.settings.method import CooperSettings
 from cooper_rl.settings.train import TrainerSettings
 
 
@@ -32,23 +34,10 @@ class CooperConfig(TrainerSettings, GRPOConfig):  # type: ignore[misc]
         GRPOConfig.__post_init__(self)
         if self.scale_rewards not in ("group", "batch", "none"):  # TRL itself checks this only in its first step
             raise BadInputError(f"scale_rewards = {self.scale_rewards!r}: must be group, batch or none")
-        uses = self._uses_of_a_batch
-        if uses % self.gradient_accumulation_steps:
-            raise BadInputError(
-                f"steps_per_generation x num_iterations = {uses} is not a multiple of gradient_accumulation_steps ="
-                f" {self.gradient_accumulation_steps}: stage 2 needs whole steps on each generated batch; change one"
-            )
         if self.temperature <= 0:
             raise BadInputError(f"temperature = {self.temperature}: completions are sampled; set it above 0")
-        cycle = self.steps_of_a_batch
-        if self.save_strategy not in ("steps", "no"):
-            raise BadInputError(
-                f"save_strategy = {self.save_strategy.value}: the guard checks before a checkpoint; set steps or no"
-            )
-        if self.save_strategy == "steps" and cycle > 1 and self.save_steps % cycle:
-            raise BadInputError(f"save_steps must be a multiple of {cycle}, the steps of one generation cycle")
-        if self.max_steps > 0 and self.max_steps % cycle:
-            raise BadInputError(f"max_steps must be a multiple of {cycle}, the steps of one generation cycle")
+        check_cycle(self)
+        check_reporters(self.report_to)
         try:  # transformers itself checks this only after the models are loaded
             optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)])
             get_scheduler(self.lr_scheduler_type, optimizer, 0, 1, self.lr_scheduler_kwargs)
@@ -58,20 +47,18 @@ class CooperConfig(TrainerSettings, GRPOConfig):  # type: ignore[misc]
                 f" {self.lr_scheduler_type.value}: {error}"
             ) from error
 
-    def chosen(self) -> dict[str, Any]:
-        """The settings that a recipe may have and that differ from their defaults, as a recipe writes them."""
-        known = set(known_keys("train")) - {"generation_batch_size"}  # steps_per_generation, now resolved, says it too
-        found = {item.name: (getattr(self, item.name), item.default) for item in fields(self) if item.name in known}
-        differing = {name: value for name, (value, usual) in found.items() if value not in (usual, None, [], {})}
-        written = {name: value.value if isinstance(value, Enum) else value for name, value in differing.items()}
-        return {name: value for name, value in written.items() if isinstance(value, str | int | float | list | dict)}
 
-    @property
-    def steps_of_a_batch(self) -> int:
-        """How many optimiser steps the policy takes on one generation batch. The reward model takes one."""
-        return self._uses_of_a_batch // int(self.gradient_accumulation_steps)
+def chosen_settings(args: GRPOConfig, settings: CooperSettings) -> dict[str, Any]:
+    """The settings that a recipe may have and that differ from a recipe's defaults, as a recipe writes them.
 
-    @property
-    def _uses_of_a_batch(self) -> int:
-        """How often a part of a generation batch goes through the policy, a multiple of the accumulated ones."""
-        return (self.steps_per_generation or 1) * self.num_iterations
+    Args:
+        args: the trainer's.
+        settings: the method's.
+    """
+    known = set(known_keys("train")) - {"generation_batch_size"}  # steps_per_generation, now resolved, says it too
+    own = {item.name for item in fields(CooperSettings)}
+    usual = {item.name: item.default for item in fields(CooperConfig) if item.name in known}
+    found = {name: getattr(settings if name in own else args, name) for name in usual}
+    differing = {name: value for name, value in found.items() if value not in (usual[name], None, [], {})}
+    written = {name: value.value if isinstance(value, Enum) else value for name, value in differing.items()}
+    return {name: value for name, value in written.items() if isinstance(value, str | int | float | list | dict)}

@@ -1,0 +1,55 @@
+"""What Cooper asks of a trainer's arguments, whichever GRPOConfig they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cooper_rl.errors import BadInputError
+
+
+def uses_of_a_batch(args: Any) -> int:
+    """How often a part of a generation batch goes through the policy, a multiple of the accumulated ones."""
+    return (args.steps_per_generation or 1) * int(args.num_iterations)
+
+
+def steps_of_a_batch(args: Any) -> int:
+    """How many optimiser steps the policy takes on one generation batch. The reward model takes one."""
+    return uses_of_a_batch(args) // int(args.gradient_accumulation_steps)
+
+
+def check_cycle(args: Any) -> None:
+    """Refuses arguments by which stage 2 would not come once after each generation batch.
+
+    Raises:
+        BadInputError: with the way out.
+    """
+    uses = uses_of_a_batch(args)
+    if uses % args.gradient_accumulation_steps:
+        raise BadInputError(
+            f"steps_per_generation x num_iterations = {uses} is not a multiple of gradient_accumulation_steps ="
+            f" {args.gradient_accumulation_steps}: stage 2 needs whole steps on each generated batch; change one"
+        )
+    cycle = steps_of_a_batch(args)
+    if args.save_strategy == "steps" and cycle > 1 and args.save_steps % cycle:
+        raise BadInputError(f"save_steps must be a multiple of {cycle}, the steps of one generation cycle")
+    if args.max_steps > 0 and args.max_steps % cycle:
+        raise BadInputError(f"max_steps must be a multiple of {cycle}, the steps of one generation cycle")
+
+
+def check_reporters(names: Any) -> None:
+    """Refuses a tracker that is not installed; transformers refuses it after the models are loaded.
+
+    Raises:
+        BadInputError: with the package.
+    """
+    from transformers.integrations import get_available_reporting_integrations, get_reporting_integration_callbacks
+
+    wanted = [names] if isinstance(names, str) else list(names or ())
+    if {"none", "all"} & set(wanted):
+        return
+    for name in sorted(set(wanted) - set(get_available_reporting_integrations())):
+        try:
+            get_reporting_integration_callbacks([name])
+        except ValueError as error:
+            raise BadInputError(f"report_to = {name}: {str(error).splitlines()[0]}") from error
+        raise BadInputError(f"report_to = {name}: the tracker is not installed; pip install {name}, or set none")

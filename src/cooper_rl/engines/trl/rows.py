@@ -1,0 +1,164 @@
+"""Rows of a data set as a trainer of TRL's has them: their check before training, and samples from the columns of a call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from datasets import Dataset
+from transformers import PreTrainedTokenizerBase
+
+from cooper_rl.columns import assistant_text, reference_of, user_text, worked_solution_of
+from cooper_rl.errors import BadInputError
+from cooper_rl.generation import conversation
+from cooper_rl.generation.sample import rendered
+from cooper_rl.method.world import World
+from cooper_rl.records import Problem, Sample
+
+ROWS_AT_ONCE = 1000
+
+
+def samples_of(
+    prompts: Sequence[Any],
+    completions: Sequence[Any],
+    columns: Mapping[str, Any],
+    reference_column: str | None = None,
+) -> list[Sample]:
+    """The samples of a call, from the columns that the trainer hands over.
+
+    Args:
+        columns: by their names; what is no list with a value for each completion is left out.
+
+    Raises:
+        BadInputError: a row has no question or no reference answer.
+    """
+    lists = {name: values for name, values in columns.items() if isinstance(values, list | tuple)}
+    lists = {name: values for name, values in lists.items() if len(values) == len(prompts)}
+    found = []
+    for row, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
+        record = {name: values[row] for name, values in lists.items()}
+        place = f"row {row} of a batch"
+        reference, aliases = reference_of(record, place, reference_column)
+        question, text = question_of(record, prompt, place), assistant_text(completion)
+        name, worked = str(record.get("problem_id") or ""), worked_solution_of(record, reference_column)
+        found.append(Sample(question, reference, text, name, worked, aliases=aliases))
+    return found
+
+
+def question_of(record: Mapping[str, Any], prompt: Any, place: str) -> str:
+    """The column `question` where it has one, else what the user says in the prompt.
+
+    Raises:
+        BadInputError: the prompt is empty or no text.
+    """
+    own = record.get("question")
+    if isinstance(own, str) and own.strip():
+        return own
+    if isinstance(own, int | float) and not isinstance(own, bool) and math.isfinite(own):
+        return str(own)
+    if prompt is None or (isinstance(prompt, str) and not prompt.strip()) or not len(prompt):
+        raise BadInputError(f"{place}: column 'prompt' is empty; leave the row out or fill it in")
+    try:
+        return user_text(prompt)
+    except BadInputError as error:
+        raise BadInputError(f"{place}: column 'prompt': {error}") from error
+
+
+def group_size_of(prompts: Sequence[Any], world: World) -> int:
+    """How many completions a prompt has, where no trainer tells: equal prompts that follow one another are a group."""
+    runs = [len(list(run)) for _, run in groupby(world.gather([repr(prompt) for prompt in prompts]))]
+    return math.gcd(*runs) or 1
+
+
+def check_rows(dataset: Any, what: str = "the training data set", reference_column: str | None = None) -> None:
+    """Looks through a data set before training. Of a stream only the first row is looked at.
+
+    Raises:
+        BadInputError: it is empty, or a row has no prompt or no reference answer; the message names row and column.
+    """
+    if dataset is None or (hasattr(dataset, "__len__") and not len(dataset)):
+        raise BadInputError(f"{what} is empty")
+    for row, record in enumerate(_records(dataset)):
+        place = f"{what}: row {row}"
+        if "prompt" not in record:
+            raise BadInputError(f"{place}: no column 'prompt'; it has {', '.join(sorted(map(str, record)))}")
+        question_of(record, record["prompt"], place)
+        reference_of(record, place, reference_column)
+        if not hasattr(dataset, "__len__"):
+            return
+
+
+def _records(dataset: Any) -> Iterator[dict[str, Any]]:
+    if not isinstance(dataset, Dataset):
+        yield from (dataset[row] for row in range(len(dataset))) if hasattr(dataset, "__getitem__") else dataset
+        return
+    for batch in dataset.iter(ROWS_AT_ONCE):
+        names = list(batch)
+        for values in zip(*batch.values(), strict=True):
+            yield dict(zip(names, values, strict=True))
+
+
+def check_data(dataset: Any, args: Any, reference_column: str | None = None, evaluation: Any = None) -> None:
+    """Refuses a data set that a run could not be trained on, and one that it could not be evaluated on.
+
+    Raises:
+        BadInputError: a row cannot be read, or there are too few rows.
+    """
+    check_rows(dataset, reference_column=reference_column)
+    check_size(dataset, args)
+    for each in evaluation.values() if isinstance(evaluation, Mapping) else [evaluation]:
+        if each is not None:
+            check_rows(each, "the evaluation data set", reference_column)
+
+
+def as_dataset(rows: Any) -> Any:
+    """A list of rows as a data set; anything else as it is."""
+    return Dataset.from_list(rows) if isinstance(rows, list) and rows else rows
+
+
+def check_size(dataset: Any, args: Any) -> None:
+    """Refuses a data set that is smaller than a batch, of which TRL would train on nothing.
+
+    Raises:
+        BadInputError: with both numbers.
+    """
+    needed = args.generation_batch_size // args.num_generations
+    if hasattr(dataset, "__len__") and len(dataset) < needed:
+        raise BadInputError(
+            f"the training data set has {len(dataset)} rows, and a generation batch needs {needed} (generation_batch_size"
+            f" {args.generation_batch_size} / num_generations {args.num_generations}); give more rows or a smaller batch"
+        )
+
+
+def check_template(tokenizer: Any, dataset: Any, template: Mapping[str, Any] | None = None) -> None:
+    """Writes the first prompt out, so that a chat template that is missing or refuses it is known before training.
+
+    Raises:
+        BadInputError: with the way out.
+    """
+    prompt = None if dataset is None else next(iter(dataset), {}).get("prompt")
+    if isinstance(tokenizer, PreTrainedTokenizerBase) and isinstance(prompt, list):
+        messages = list(prompt)
+        while len(messages) > 1 and messages[-1].get("role") == "assistant":
+            messages.pop()
+        rendered(tokenizer, [messages], template)
+
+
+def training_rows(problems: Sequence[Problem], system_prompt: str | None = None) -> Dataset:
+    """Problems as the trainer's data set."""
+    aliased = any(problem.aliases for problem in problems)
+    return Dataset.from_list(
+        [
+            {
+                "prompt": conversation(problem.question, system_prompt),
+                "question": problem.question,
+                "reference_answer": problem.reference_answer,
+                "problem_id": problem.problem_id,
+                "worked_solution": str(problem.metadata.get("worked_solution", "")),
+                **({"aliases": list(problem.aliases)} if aliased else {}),
+            }
+            for problem in problems
+        ]
+    )
