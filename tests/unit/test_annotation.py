@@ -286,6 +286,20 @@ def test_votes_before_an_outage_are_kept(serve, tmp_path):
         annotate(dataclasses.replace(config, judge=f"k@{server.url}"), resume=True)
 
 
+def test_aliases_go_from_the_problem_to_the_label(serve, tmp_path):
+    problem = {"question": "What is 2 + 2?", "answer": ["4", "IV"]}
+    (tmp_path / "p.jsonl").write_text(json.dumps(problem) + "\n")
+    writer = serve(lambda body, _: (200, said(r"It is \boxed{IV}.")))
+    collect(CollectConfig([f"m@{writer.url}"], [str(tmp_path / "p.jsonl")], str(tmp_path / "in.jsonl")))
+    (collected,) = lines(tmp_path / "in.jsonl")
+    assert (collected["reference"], collected["aliases"]) == ("4", ["IV"])
+    judge = serve(lambda body, _: (200, said("correct")))
+    names = [str(tmp_path / "in.jsonl")], str(tmp_path / "out.jsonl")
+    annotate(AnnotateConfig(*names, judge=f"j@{judge.url}", decontaminate_against=[], verifier="exact"))
+    assert "4 or IV" in judge.requests[0][1]["messages"][-1]["content"]
+    assert [(r["correct"], r["rule"]) for r in lines(tmp_path / "out.jsonl")] == [(True, "CORRECT")]
+
+
 def test_the_rule_alone_without_a_judge(tmp_path):
     source = write_completions(tmp_path / "in.jsonl")
     found = annotate(AnnotateConfig([str(source)], str(tmp_path / "out.jsonl"), decontaminate_against=[]))

@@ -101,6 +101,17 @@ def test_one_answer_in_several_writings_is_one_vote(serve, tmp_path):
     assert (row["avg"]["mean"], row["majority@8"]["mean"]) == (0.5, 1.0)
 
 
+def test_an_evaluation_takes_each_of_several_answers_from_a_column_of_its_own(serve, tmp_path):
+    server = serve(lambda body, _: (200, said(r"\boxed{IV}")))
+    row = {"question": "What is 2 + 2?", "answer": "no", "solution": ["4", "IV"]}
+    (tmp_path / "p.jsonl").write_text(json.dumps(row) + "\n")
+    own = {"model": f"m@{server.url}", "benchmarks": [str(tmp_path / "p.jsonl")], "num_samples": 1}
+    config = EvalConfig(**own, reference_column="solution", verifier="exact", output=str(tmp_path / "e"))
+    found = evaluate_model(config)
+    assert found["protocol"]["reference_column"] == "solution"
+    assert found["benchmarks"][own["benchmarks"][0]]["avg"]["mean"] == 1.0
+
+
 def test_another_seed_and_another_protocol_do_not_pass_in_silence(serve, tmp_path, caplog):
     server = serve(lambda body, _: (200, said(r"\boxed{1}")))
     name = problems_of(tmp_path / "p.jsonl", "1", "2")

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import pytest
 
-from cooper_rl.errors import BadInputError
-from cooper_rl.settings.checks import check_output_dir
+from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.settings.checks import check_output_dir, check_train_settings
 from cooper_rl.settings.commands import CONFIGS, known_keys
 from cooper_rl.settings.fields import default_of, groups_of, types_of
 from cooper_rl.settings.method import MethodSettings
@@ -122,6 +122,21 @@ def test_a_layer_above_replaces_an_arm_or_half_of_its_pair(tmp_path):
     with pytest.raises(BadInputError) as error:
         MethodSettings(arm="cooper", reward="hybrid")
     assert str(error.value) == contradiction
+
+
+@pytest.mark.parametrize("key", ["dataset_config", "reference_column"])
+def test_a_run_is_not_continued_on_other_references_or_another_configuration(tmp_path, key):
+    own = {"arm": "rule", "output_dir": str(tmp_path)}
+    (tmp_path / "config.yaml").write_text("arm: rule\n")  # as a run before there was this setting wrote it
+    check_output_dir(TrainSettings.from_recipe(own), resume=True)
+    with pytest.raises(BadInputError, match=f"was made with {key} = None, not 'other'"):
+        check_output_dir(TrainSettings.from_recipe({**own, key: "other"}), resume=True)
+
+
+def test_a_csv_that_is_not_there_is_refused_with_its_setting():
+    recipe = {"arm": "rule", "dataset_name": "none.csv", "output_dir": "runs/none"}
+    with pytest.raises(MissingFileError, match=r"dataset_name: none\.csv: no such file"):
+        check_train_settings(TrainSettings.from_recipe(recipe))
 
 
 def test_a_reward_of_ones_own_has_no_arm_and_is_resumed_as_itself(tmp_path):

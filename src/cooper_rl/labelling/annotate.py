@@ -188,7 +188,7 @@ def add_votes(candidates: Sequence[Candidate], config: AnnotateConfig, votes: Pa
             raise BadInputError(f"{place}: not a judge's vote; give another --output")
         known[str(row["key"])] = row["vote"]
     waiting = [c for c in candidates if not c.reason and c.key not in known]
-    prompts = [judge_prompt(c.question, c.reference_answer, c.completion) for c in waiting]
+    prompts = [judge_prompt(c.question, " or ".join(c.references), c.completion) for c in waiting]
     settings, seeds = Sampling(config.judge_max_new_tokens), [0] * len(prompts)
     if waiting:
         generator = load_generator(resolve_model(str(config.judge), "policy"), config)
