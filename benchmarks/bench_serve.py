@@ -140,7 +140,7 @@ def client_run(folder: Path, steps: int, url: str, **settings: Any) -> None:
     """Trains the policy with rewards from the server, in this process; writes metrics.jsonl and the policy."""
     from cooper_rl.engines.parts import load_parts, settings_of
     from cooper_rl.engines.trl.lean import LeanGRPOTrainer
-    from cooper_rl.engines.trl.trainer import training_rows
+    from cooper_rl.engines.trl.rows import training_rows
     from cooper_rl.verifiers import RuleVerifier
 
     recipe = load_recipe(RECIPE, words(folder, steps, **settings)[2:])
@@ -195,7 +195,7 @@ def alone(folder: Path, steps: int) -> None:
     recipe = load_recipe(RECIPE, words(folder, steps)[2:])
     named, config = settings_of(recipe)
     trainer = build_trainer(named, config)
-    trainer.journal.begin(resolved(recipe, config), environment(config.seed), -1)
+    trainer.cooper.journal.begin(resolved(recipe, config), environment(config.seed), -1)
     times = StepTimes.of(trainer, folder)
     with trainer.verifier:
         trainer.train()

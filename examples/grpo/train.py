@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cooper_rl import CooperConfig, CooperTrainer, VerifyRM
 from cooper_rl.domains import load_problems, truth_of
-from cooper_rl.engines.trl.trainer import training_rows
+from cooper_rl.engines.trl.rows import training_rows
 from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.settings.files import EMBEDDED
 

@@ -17,7 +17,7 @@ from accelerate.utils import DistributedType
 
 from cooper_rl import CooperConfig, CooperTrainer, VerifyRM
 from cooper_rl.domains import load_problems
-from cooper_rl.engines.trl.trainer import training_rows
+from cooper_rl.engines.trl.rows import training_rows
 from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.settings.files import EMBEDDED
 from cooper_rl.verifyrm import sharding

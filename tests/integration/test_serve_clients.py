@@ -45,7 +45,7 @@ def trl_run(folder, reward, steps=2):
     from trl import GRPOConfig, GRPOTrainer
 
     from cooper_rl.domains import load_problems
-    from cooper_rl.engines.trl.trainer import training_rows
+    from cooper_rl.engines.trl.rows import training_rows
     from cooper_rl.settings.files import resolve_model
 
     seen = []

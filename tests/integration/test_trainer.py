@@ -1,6 +1,8 @@
 """CooperTrainer from Python: what its folder holds, what it refuses, and what an evaluation or a callback may do."""
 
 import json
+import math
+import re
 
 import pytest
 import yaml
@@ -9,8 +11,8 @@ from transformers import GenerationConfig, TrainerCallback
 
 from cooper_rl import CooperConfig, CooperTrainer, VerifyRM
 from cooper_rl.domains import load_problems
-from cooper_rl.engines.trl.reward import text_of
-from cooper_rl.engines.trl.trainer import SameOrderAgain, check_dataset, training_rows
+from cooper_rl.engines.trl.folder import restore_order
+from cooper_rl.engines.trl.rows import check_rows, training_rows
 from cooper_rl.errors import BadInputError
 from cooper_rl.generation import Sampling, in_process
 from cooper_rl.generation.in_process import TransformersGenerator
@@ -82,13 +84,14 @@ def test_a_checkpoint_that_a_callback_asks_for_holds_a_checked_reward_model(tmp_
 
 
 def test_an_epoch_has_the_order_of_a_straight_run():
+    from torch.utils.data import DataLoader
     from trl.trainer.utils import RepeatSampler
 
     made = RepeatSampler(range(10), mini_repeat_count=1, batch_size=5, seed=3)
     straight = [list(made) for _ in range(3)]
-    epoch = 0
-    again = SameOrderAgain(RepeatSampler(range(10), mini_repeat_count=1, batch_size=5, seed=3), lambda: epoch)
-    for epoch in (2, 0, 1):  # the sampler reads it
+    for epoch in (2, 0, 1):
+        again = RepeatSampler(range(10), mini_repeat_count=1, batch_size=5, seed=3)
+        restore_order(DataLoader(range(10), sampler=again, batch_size=5), epoch)
         assert list(again) == straight[epoch]
     assert straight[1] != straight[0]
 
@@ -107,23 +110,41 @@ def test_settings_that_would_make_a_wrong_run_are_refused(tmp_path, settings, me
         CooperConfig(str(tmp_path), arm="rule", num_generations=4, per_device_train_batch_size=8, **settings)
 
 
-def test_a_data_set_is_looked_through_before_training():
-    rows = [{"prompt": "1 + 1?", "reference_answer": "2"}, {"prompt": "2 + 2?", "reference_answer": " "}]
-    with pytest.raises(BadInputError, match="row 1 has no reference_answer"):
-        check_dataset(Dataset.from_list(rows))
-    with pytest.raises(BadInputError, match="row 1 has no reference_answer"):
-        check_dataset(Dataset.from_list([rows[0], {**rows[1], "reference_answer": None}]))
-    with pytest.raises(BadInputError, match="is a stream; give one of known length"):
-        check_dataset(Dataset.from_list(rows[:1]).to_iterable_dataset())
-    check_dataset(Dataset.from_list([{"prompt": "1 + 1?", "reference_answer": 2}]))
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ({"reference_answer": " "}, "row 1: column 'reference_answer' is blank"),
+        ({"reference_answer": None}, "row 1: the record needs one of"),
+        ({"reference_answer": math.nan}, "row 1: column 'reference_answer' is nan"),
+        ({"reference_answer": None, "answer": "4", "solution": "4"}, "row 1: answer and solution may both be"),
+        ({"prompt": ""}, "row 1: column 'prompt' is empty"),
+        ({"prompt": None}, "row 1: column 'prompt' is empty"),
+        ({"prompt": []}, "row 1: column 'prompt' is empty"),
+        ({"prompt": [{"role": "user", "content": [{"type": "image"}]}]}, "row 1: column 'prompt': a prompt has a part"),
+    ],
+)
+def test_a_data_set_is_looked_through_before_training(row, told):
+    good = {"prompt": "1 + 1?", "reference_answer": "2"}
+    with pytest.raises(BadInputError, match=re.escape(told)) as refused:
+        check_rows([good, {**good, **row}])
+    assert "\n" not in str(refused.value)
 
 
-def test_the_text_of_a_message_in_parts():
-    parts = [{"type": "text", "text": "What is"}, {"type": "text", "text": "1 + 1?"}]
-    assert text_of([{"role": "user", "content": parts}]) == "What is\n1 + 1?"
-    assert text_of([{"role": "assistant", "content": None}]) == ""
-    with pytest.raises(BadInputError, match="a prompt has a part of type image"):
-        text_of([{"role": "user", "content": [{"type": "image"}, *parts]}])
+def test_what_a_data_set_may_have():
+    check_rows(Dataset.from_list([{"prompt": "1 + 1?", "reference_answer": 2}]))
+    check_rows(
+        [{"prompt": "1 + 1?", "question": None, "answer": "So.\n#### 2"}, {"prompt": "2?", "gold": ["2", "2.0"]}]
+    )
+    check_rows([{"prompt": "1 + 1?", "mine": "2", "answer": "x", "solution": "y"}], reference_column="mine")
+    check_rows(Dataset.from_list([{"prompt": "1 + 1?", "answer": "2"}]).to_iterable_dataset())
+    tensors = Dataset.from_list([{"prompt": "1 + 1?", "reference_answer": 2}])
+    tensors.set_format("torch")
+    with pytest.raises(
+        BadInputError, match="row 0: column 'reference_answer' holds a tensor; call dataset.reset_format"
+    ):
+        check_rows(tensors)
+    with pytest.raises(BadInputError, match="the training data set is empty"):
+        check_rows(Dataset.from_list([]))
 
 
 def test_the_models_own_generation_settings_have_no_say():

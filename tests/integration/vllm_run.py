@@ -21,7 +21,7 @@ import vllm_gloo
 
 from cooper_rl import CooperConfig, CooperTrainer, VerifyRM
 from cooper_rl.domains import load_problems
-from cooper_rl.engines.trl.trainer import training_rows
+from cooper_rl.engines.trl.rows import training_rows
 from cooper_rl.generation import conversation
 from cooper_rl.method.journal import read_metrics
 from cooper_rl.settings.files import EMBEDDED

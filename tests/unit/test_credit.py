@@ -10,7 +10,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from cooper_rl.engines.credit import CUE, reference_values, token_advantages
-from cooper_rl.engines.trl.trainer import check_credit
+from cooper_rl.engines.trl.credit import check_credit
 from cooper_rl.errors import BadInputError
 from cooper_rl.method.build import make_cooper
 from cooper_rl.method.credit import Credit, step_advantages

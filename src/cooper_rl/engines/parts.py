@@ -22,7 +22,7 @@ from cooper_rl.method.reward_model import GROUP, KNOWN, RewardModel
 from cooper_rl.parts import find
 from cooper_rl.records import LabelledCompletion, Problem
 from cooper_rl.settings.files import EMBEDDED, resolve_model
-from cooper_rl.settings.method import CooperSettings
+from cooper_rl.settings.method import CooperSettings, MethodSettings
 from cooper_rl.settings.recipe import without_tokens
 from cooper_rl.settings.train import TrainerSettings, TrainRecipe, TrainSettings
 from cooper_rl.verifyrm import VerifyRM, ranks, sharding
@@ -169,10 +169,11 @@ def resolve_triples(name: str, part: str) -> str:
     return str(EMBEDDED[name]["reward_model"] / f"{part}.jsonl.gz") if name in EMBEDDED else name
 
 
-def resolved(recipe: Mapping[str, Any], config: TrainerSettings) -> dict[str, Any]:
+def resolved(recipe: Mapping[str, Any], config: MethodSettings) -> dict[str, Any]:
     """The content of config.yaml: the recipe without tokens, with the defaults filled in that decide about the run."""
-    chosen = {name: getattr(config, name) for name in ("seed", "max_steps", "arm", "reward", "cotrain")}
-    return {**without_tokens(recipe), **chosen}
+    chosen = {name: getattr(config, name) for name in ("seed", "arm", "reward", "cotrain")}
+    steps = {"max_steps": getattr(config, "max_steps", -1)}
+    return {**without_tokens(recipe), **chosen, **steps}
 
 
 def environment(seed: int) -> dict[str, Any]:

@@ -72,9 +72,8 @@ class PlainTrainer:
         self.verifier = RuleVerifier(
             config.verifier, workers=config.verifier_workers, deadline_seconds=config.verifier_deadline_seconds
         )
-        reward_model = (
-            None if parts.reward_model is None else placed(parts.reward_model, config, updates=config.max_steps)
-        )
+        given = parts.reward_model
+        reward_model = None if given is None else placed(given, config, updates=config.max_steps)
         assistant = parts.assistant or TransformersGenerator(self.ref_policy, self.tokenizer)
         self.cooper = make_cooper(
             config,

@@ -26,7 +26,7 @@ from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifiers.kinds import misses_per_hit
 
 if TYPE_CHECKING:
-    from cooper_rl.settings.method import MethodSettings
+    from cooper_rl.settings.method import CooperSettings, MethodSettings
 
 
 def make_cooper(
@@ -73,7 +73,7 @@ def make_cooper(
     )
 
 
-def source_names(settings: MethodSettings) -> list[str]:
+def source_names(settings: CooperSettings) -> list[str]:
     """The negative sources that a run needs, each once."""
     if not settings.cotrain:
         return []
@@ -83,7 +83,7 @@ def source_names(settings: MethodSettings) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def check_parts(settings: MethodSettings, reward_model_type: str = "verifyrm") -> None:
+def check_parts(settings: CooperSettings, reward_model_type: str = "verifyrm") -> None:
     """Looks up every part that the settings name, before anything heavy is loaded.
 
     Raises:

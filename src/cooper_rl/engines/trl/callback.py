@@ -18,7 +18,14 @@ from trl.models import unwrap_model_for_generation
 from cooper_rl.checkpoints import complete_checkpoint
 from cooper_rl.engines.stopping import StopSignals
 from cooper_rl.engines.trl.arguments import check_cycle, steps_of_a_batch
-from cooper_rl.engines.trl.folder import begin_folder, check_same_run, check_unfinished, checkpoint_of, restore_order
+from cooper_rl.engines.trl.folder import (
+    begin_folder,
+    check_new_folder,
+    check_same_run,
+    check_unfinished,
+    checkpoint_of,
+    restore_order,
+)
 from cooper_rl.engines.trl.metrics import StepMetrics
 from cooper_rl.engines.trl.rows import check_data, check_template
 from cooper_rl.errors import BadInputError
@@ -103,14 +110,14 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
         core = reward.build()
         self.begun_here = not core.journal.begun  # a run from Python; `cooper train` has begun it with its recipe
         checkpoint = checkpoint_of(args, state, self.folder) if state.global_step else None
+        if self.begun_here:
+            check_new_folder(core, self.resume_by) if checkpoint is None else check_same_run(core, args)
         if checkpoint is None:
             reward.check_new()
-        elif self.begun_here:
-            check_same_run(core, args)
         if isinstance(core.reward_model, RewardModelUpdater):
             core.reward_model.create_scheduler(max(1, state.max_steps // steps_of_a_batch(args)))
         if self.begun_here:
-            begin_folder(core, args, state, self.model.config._name_or_path, self.resume_by)
+            begin_folder(core, args, state, self.model.config._name_or_path)
         if checkpoint is None:
             measured = self.measure(model, processing_class) if reward.heldout else {}
             if measured or self.baseline:

@@ -27,18 +27,21 @@ from cooper_rl.settings.train import TrainSettings
 COMPARED = ("arm", "reward", "cotrain", "seed", "num_generations", "verifier")
 
 
-def begin_folder(core: Cooper, args: Any, state: Any, model_name: str, resume_by: str) -> None:
-    """Begins the folder of a run from Python; `cooper train` has begun it with its recipe.
+def check_new_folder(core: Cooper, resume_by: str) -> None:
+    """Refuses to begin a new run in a folder that holds one.
 
     Raises:
-        BadInputError: it holds another run.
+        BadInputError: with the way on.
     """
     folder = core.journal.folder
-    held = not state.global_step and (folder / METRICS).is_file()
-    if core.world.add_up([float(held)])[0]:
+    if core.world.add_up([float((folder / METRICS).is_file())])[0]:
         raise BadInputError(
             f"{folder}: already holds a run; continue it with {resume_by}, or choose another output_dir"
         )
+
+
+def begin_folder(core: Cooper, args: Any, state: Any, model_name: str) -> None:
+    """Begins the folder of a run from Python; `cooper train` has begun it with its recipe."""
     written = {"model_name_or_path": model_name, **chosen_settings(args, core.settings)}
     settings = {**resolved(written, core.settings), "max_steps": state.max_steps}
     core.journal.begin(settings, environment(args.seed), state.global_step or -1)
@@ -87,7 +90,8 @@ def is_finished(args: Any, checkpoint: Path) -> bool:
     step = step_of(checkpoint)
     if 0 < args.max_steps < step:
         raise BadInputError(
-            f"{checkpoint.parent}: has a checkpoint of step {step}; set max_steps, now {args.max_steps}, to that or more"
+            f"{checkpoint.parent}: has a checkpoint of step {step}; set max_steps, now {args.max_steps}, to that or"
+            " more"
         )
     if args.max_steps > 0:
         return step == int(args.max_steps)
@@ -104,8 +108,8 @@ def check_unfinished(args: Any, state: Any) -> None:
     """
     if state.global_step and state.global_step >= state.max_steps:
         raise BadInputError(
-            f"{args.output_dir}: finished at step {state.global_step}, nothing is left to train; raise max_steps, or leave"
-            " out resume_from_checkpoint"
+            f"{args.output_dir}: finished at step {state.global_step}, nothing is left to train; raise max_steps, or"
+            " leave out resume_from_checkpoint"
         )
 
 

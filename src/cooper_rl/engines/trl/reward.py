@@ -103,8 +103,8 @@ class CooperReward:
         """
         if self.core is None:
             args = self.callback.args
-            run = {"output_dir": "", "seed": 42, "num_generations": group_size}
-            run = {name: getattr(args, name, value) for name, value in run.items()}
+            usual = {"output_dir": "", "seed": 42, "num_generations": group_size}
+            run: dict[str, Any] = {name: getattr(args, name, value) for name, value in usual.items()}
             device = args.device if args else own_device()
             settings = MethodSettings(**run, **asdict(self.settings))
             world = TorchWorld(device)

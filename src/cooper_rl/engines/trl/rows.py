@@ -1,4 +1,4 @@
-"""Rows of a data set as a trainer of TRL's has them: their check before training, and samples from the columns of a call."""
+"""Rows of a data set as a trainer of TRL's has them: checked before training, and read as samples in each call."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def check_rows(dataset: Any, what: str = "the training data set", reference_colu
     Raises:
         BadInputError: it is empty, or a row has no prompt or no reference answer; the message names row and column.
     """
-    if dataset is None or (hasattr(dataset, "__len__") and not len(dataset)):
+    if dataset is None or length_of(dataset) == 0:
         raise BadInputError(f"{what} is empty")
     for row, record in enumerate(_records(dataset)):
         place = f"{what}: row {row}"
@@ -86,13 +86,22 @@ def check_rows(dataset: Any, what: str = "the training data set", reference_colu
             raise BadInputError(f"{place}: no column 'prompt'; it has {', '.join(sorted(map(str, record)))}")
         question_of(record, record["prompt"], place)
         reference_of(record, place, reference_column)
-        if not hasattr(dataset, "__len__"):
+        if length_of(dataset) is None:
             return
+
+
+def length_of(dataset: Any) -> int | None:
+    """How many rows a data set has; None of a stream."""
+    try:
+        return len(dataset)
+    except TypeError:
+        return None
 
 
 def _records(dataset: Any) -> Iterator[dict[str, Any]]:
     if not isinstance(dataset, Dataset):
-        yield from (dataset[row] for row in range(len(dataset))) if hasattr(dataset, "__getitem__") else dataset
+        length = length_of(dataset)
+        yield from dataset if length is None else (dataset[row] for row in range(length))
         return
     for batch in dataset.iter(ROWS_AT_ONCE):
         names = list(batch)
@@ -125,10 +134,12 @@ def check_size(dataset: Any, args: Any) -> None:
         BadInputError: with both numbers.
     """
     needed = args.generation_batch_size // args.num_generations
-    if hasattr(dataset, "__len__") and len(dataset) < needed:
+    length = length_of(dataset)
+    if length is not None and length < needed:
         raise BadInputError(
-            f"the training data set has {len(dataset)} rows, and a generation batch needs {needed} (generation_batch_size"
-            f" {args.generation_batch_size} / num_generations {args.num_generations}); give more rows or a smaller batch"
+            f"the training data set has {length} rows, and a generation batch needs {needed}"
+            f" (generation_batch_size {args.generation_batch_size} / num_generations {args.num_generations}); give more"
+            " rows or a smaller batch"
         )
 
 
@@ -138,7 +149,8 @@ def check_template(tokenizer: Any, dataset: Any, template: Mapping[str, Any] | N
     Raises:
         BadInputError: with the way out.
     """
-    prompt = None if dataset is None else next(iter(dataset), {}).get("prompt")
+    first: Mapping[str, Any] = {} if dataset is None else next(iter(dataset), {})
+    prompt = first.get("prompt")
     if isinstance(tokenizer, PreTrainedTokenizerBase) and isinstance(prompt, list):
         messages = list(prompt)
         while len(messages) > 1 and messages[-1].get("role") == "assistant":
