@@ -139,9 +139,7 @@ def test_what_a_data_set_may_have():
     check_rows(Dataset.from_list([{"prompt": "1 + 1?", "answer": "2"}]).to_iterable_dataset())
     tensors = Dataset.from_list([{"prompt": "1 + 1?", "reference_answer": 2}])
     tensors.set_format("torch")
-    with pytest.raises(
-        BadInputError, match="row 0: column 'reference_answer' holds a tensor; call dataset.reset_format"
-    ):
+    with pytest.raises(BadInputError, match="row 0: column 'reference_answer' holds a tensor"):
         check_rows(tensors)
     with pytest.raises(BadInputError, match="the training data set is empty"):
         check_rows(Dataset.from_list([]))

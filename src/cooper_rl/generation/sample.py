@@ -77,15 +77,23 @@ def rendered(tokenizer: Any, messages: Sequence[Messages], template: Mapping[str
         template: further arguments of the chat template.
 
     Raises:
-        BadInputError: the template refuses them, as some do with a system message.
+        BadInputError: there is no template, or it refuses them, as some do with a system message or without one.
     """
+    if not getattr(tokenizer, "chat_template", None):
+        raise BadInputError(
+            "the policy's tokenizer has no chat template; name an instruction-tuned model, or set"
+            " tokenizer.chat_template and save it with the model"
+        )
     try:
         return [
             tokenizer.apply_chat_template(list(each), add_generation_prompt=True, tokenize=False, **(template or {}))
             for each in messages
         ]
     except TemplateError as error:
-        raise BadInputError(f"the chat template refuses the messages ({error}); try system_prompt: null") from error
+        asked = "has" if any(message["role"] == "system" for message in messages[0]) else "lacks"
+        raise BadInputError(
+            f"the chat template refuses the messages ({error}); the prompt {asked} a system message: change system_prompt"
+        ) from error
 
 
 def ends_of(model: Any, tokenizer: Any) -> list[int]:

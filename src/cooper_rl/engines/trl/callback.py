@@ -70,9 +70,9 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
 
     def on_init_end(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
         self.attach(args, model)
-        types = {weight.dtype for weight in model.parameters() if weight.requires_grad}
-        if types & {torch.bfloat16, torch.float16}:
-            self.warn_once("the policy's weights have 16 bits: small steps are lost in rounding; load it in float32")
+        for dtype in {p.dtype for p in model.parameters() if p.requires_grad} & {torch.bfloat16, torch.float16}:
+            name = str(dtype).removeprefix("torch.")
+            self.warn_once(f"the policy's weights are {name}: small steps are lost in rounding; load it in float32")
 
     def warn_once(self, text: str) -> None:
         """Warns of each thing once a run."""
