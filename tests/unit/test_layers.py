@@ -41,7 +41,7 @@ ALLOWED = {
     "cli": BASE
     | {"domains", "verifiers", "labelling", "method", "verifyrm", "evaluation", "engines", "report", "doctor"}
     | {"serve", "console", "ranks", "steps"},
-    "__init__": {"records", "verifiers", "verifyrm", "engines"},
+    "__init__": {"records", "settings", "verifiers", "verifyrm", "engines"},
 }
 SAMPLING = {f"generation.{name}" for name in ("decode", "cache", "draw", "merged")}
 # Parts that are imported whole without any of HEAVY, but for the modules named.

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from transformers import PreTrainedModel
 
 from cooper_rl.domains import heldout_problems, training_problems, truth_of, warn_of_shared
 from cooper_rl.errors import BadInputError
@@ -32,6 +33,7 @@ from cooper_rl.verifyrm.updater import RewardModelUpdater
 if TYPE_CHECKING:
     from cooper_rl.engines.trl.config import CooperConfig
 
+Triples = Sequence[LabelledCompletion] | str | Path
 PACKAGES = ("torch", "transformers", "trl", "accelerate", "datasets", "math-verify", "reasoning-gym", "cooper-rl")
 
 
@@ -102,6 +104,40 @@ def load_reward_model(named: TrainRecipe, config: TrainerSettings) -> VerifyRM |
     if isinstance(reward_model, VerifyRM):
         reward_model.autocast = torch.bfloat16 if config.bf16 else None
     return reward_model
+
+
+def reward_model_of(given: Any, settings: CooperSettings, bf16: bool | None = None) -> VerifyRM | RewardModel | None:
+    """The reward model that a user gives: by name, folder or hub id, or as an object. None where none is needed.
+
+    Args:
+        bf16: True computes forward passes in bfloat16; None leaves a VerifyRM as it was loaded.
+
+    Raises:
+        BadInputError: the settings need one and there is none, or it cannot be trained as they say.
+    """
+    if not settings.needs_reward_model:
+        return None
+    if given is None:
+        raise BadInputError(
+            f"arm {settings.arm or settings.reward} needs a reward model: set reward_model_name_or_path"
+        )
+    if isinstance(given, str | Path):
+        given = VerifyRM.from_pretrained(given)
+    elif isinstance(given, PreTrainedModel):
+        given = VerifyRM.from_model(given)
+    if settings.reward_model_sharded and getattr(given, "adapters", None) is not None:
+        raise BadInputError(
+            "reward_model_sharded: low-rank adapters cannot be sharded; set reward_model_sharded to false, or"
+            " reward_model_lora_rank to 0"
+        )
+    if bf16 is not None and isinstance(given, VerifyRM):
+        given.autocast = torch.bfloat16 if bf16 else None
+    return given  # type: ignore[no-any-return]
+
+
+def triples_of(given: Triples, part: str) -> Sequence[LabelledCompletion]:
+    """Labelled triples, or those of the file that is named."""
+    return read_triples(resolve_triples(str(given), part)) if isinstance(given, str | Path) else given
 
 
 def placed(

@@ -92,7 +92,8 @@ def rendered(tokenizer: Any, messages: Sequence[Messages], template: Mapping[str
     except TemplateError as error:
         asked = "has" if any(message["role"] == "system" for message in messages[0]) else "lacks"
         raise BadInputError(
-            f"the chat template refuses the messages ({error}); the prompt {asked} a system message: change system_prompt"
+            f"the chat template refuses the messages ({error}); the prompt {asked} a system message: change"
+            " system_prompt, or the prompts"
         ) from error
 
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+from transformers import get_scheduler
+from transformers.integrations import get_available_reporting_integrations, get_reporting_integration_callbacks
+
 from cooper_rl.errors import BadInputError
 
 
@@ -36,14 +40,28 @@ def check_cycle(args: Any) -> None:
         raise BadInputError(f"max_steps must be a multiple of {cycle}, the steps of one generation cycle")
 
 
+def check_schedule(args: Any) -> None:
+    """Refuses a schedule of the learning rate that cannot be made; transformers finds that after the models are loaded.
+
+    Raises:
+        BadInputError: the arguments do not fit the schedule.
+    """
+    try:
+        optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)])
+        get_scheduler(args.lr_scheduler_type, optimizer, 0, 1, args.lr_scheduler_kwargs)
+    except (TypeError, ValueError) as error:
+        raise BadInputError(
+            f"lr_scheduler_kwargs {args.lr_scheduler_kwargs} do not fit lr_scheduler_type"
+            f" {args.lr_scheduler_type.value}: {error}"
+        ) from error
+
+
 def check_reporters(names: Any) -> None:
     """Refuses a tracker that is not installed; transformers refuses it after the models are loaded.
 
     Raises:
         BadInputError: with the package.
     """
-    from transformers.integrations import get_available_reporting_integrations, get_reporting_integration_callbacks
-
     wanted = [names] if isinstance(names, str) else list(names or ())
     if {"none", "all"} & set(wanted):
         return

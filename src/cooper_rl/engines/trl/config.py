@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from enum import Enum
-from typing import Any
+from dataclasses import dataclass
 
 import torch
-from transformers import get_scheduler
 from trl import GRPOConfig
 
-from cooper_rl.engines.trl.arguments import check_cycle, check_reporters
+from cooper_rl.engines.trl.arguments import check_cycle, check_reporters, check_schedule
 from cooper_rl.errors import BadInputError
-from cooper_rl.settings.commands import known_keys
-from cooper_rl.settings.method import CooperSettings
 from cooper_rl.settings.train import TrainerSettings
 
 
@@ -38,27 +33,4 @@ class CooperConfig(TrainerSettings, GRPOConfig):  # type: ignore[misc]
             raise BadInputError(f"temperature = {self.temperature}: completions are sampled; set it above 0")
         check_cycle(self)
         check_reporters(self.report_to)
-        try:  # transformers itself checks this only after the models are loaded
-            optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)])
-            get_scheduler(self.lr_scheduler_type, optimizer, 0, 1, self.lr_scheduler_kwargs)
-        except (TypeError, ValueError) as error:
-            raise BadInputError(
-                f"lr_scheduler_kwargs {self.lr_scheduler_kwargs} do not fit lr_scheduler_type"
-                f" {self.lr_scheduler_type.value}: {error}"
-            ) from error
-
-
-def chosen_settings(args: GRPOConfig, settings: CooperSettings) -> dict[str, Any]:
-    """The settings that a recipe may have and that differ from a recipe's defaults, as a recipe writes them.
-
-    Args:
-        args: the trainer's.
-        settings: the method's.
-    """
-    known = set(known_keys("train")) - {"generation_batch_size"}  # steps_per_generation, now resolved, says it too
-    own = {item.name for item in fields(CooperSettings)}
-    usual = {item.name: item.default for item in fields(CooperConfig) if item.name in known}
-    found = {name: getattr(settings if name in own else args, name) for name in usual}
-    differing = {name: value for name, value in found.items() if value not in (usual[name], None, [], {})}
-    written = {name: value.value if isinstance(value, Enum) else value for name, value in differing.items()}
-    return {name: value for name, value in written.items() if isinstance(value, str | int | float | list | dict)}
+        check_schedule(self)

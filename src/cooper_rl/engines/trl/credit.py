@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from cooper_rl.engines.credit import reference_values, token_advantages
-from cooper_rl.engines.trl.lean import LeanGRPOTrainer
+from cooper_rl.engines.trl.resume import ResumingTrainer
 from cooper_rl.engines.trl.reward import CooperReward
 from cooper_rl.errors import BadInputError
 from cooper_rl.generation.sample import rendered
@@ -15,7 +15,7 @@ from cooper_rl.method.credit import Ends, PolicyValues, Values
 from cooper_rl.records import Sample
 
 
-class StepCreditTrainer(LeanGRPOTrainer):
+class StepCreditTrainer(ResumingTrainer):
     """GRPOTrainer whose advantages are those of tokens, (B, T), where the method's settings ask for it."""
 
     reward: CooperReward

@@ -3,28 +3,79 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import fields
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from transformers.trainer import TRAINER_STATE_NAME
+from trl import GRPOConfig
 from trl.trainer.utils import RepeatSampler
 
-from cooper_rl.checkpoints import COMPLETE, checkpoints, last_checkpoint
 from cooper_rl.engines.parts import environment, resolved
-from cooper_rl.engines.trl.config import chosen_settings
-from cooper_rl.errors import BadInputError, CooperError
+from cooper_rl.engines.trl.arguments import steps_of_a_batch
+from cooper_rl.engines.trl.config import CooperConfig
+from cooper_rl.errors import BadInputError
 from cooper_rl.method.journal import METRICS
 from cooper_rl.method.loop import Cooper
 from cooper_rl.method.monitor import STATE
 from cooper_rl.settings.checks import check_same, settings_of_run
+from cooper_rl.settings.commands import known_keys
+from cooper_rl.settings.method import CooperSettings
 from cooper_rl.settings.train import TrainSettings
+from cooper_rl.verifyrm import VerifyRM
+from cooper_rl.verifyrm.updater import RewardModelUpdater
 
 COMPARED = ("arm", "reward", "cotrain", "seed", "num_generations", "verifier")
+
+
+def begin_run(
+    callback: Any, core: Cooper, state: Any, dataloader: Any, measure: Callable[[], dict[str, float]]
+) -> None:
+    """Begins a new run, or goes on with one from its checkpoint.
+
+    Args:
+        callback: the CooperCallback.
+        measure: makes the measurements of step 0.
+
+    Raises:
+        BadInputError: the folder holds another run, or the checkpoint is not one of this run's.
+    """
+    args, checkpoint = callback.args, None
+    if state.global_step:
+        checkpoint = checkpoint_of(args, state, callback.checkpoint)
+        if callback.begun_here:
+            check_same_run(core, args)
+    else:
+        if callback.begun_here:
+            check_new_folder(core, callback.resume_by)
+        check_untrained(callback.reward.given)
+    if isinstance(core.reward_model, RewardModelUpdater):
+        core.reward_model.create_scheduler(max(1, state.max_steps // steps_of_a_batch(args)))
+    if callback.begun_here:
+        begin_folder(core, args, state, callback.model.config._name_or_path)
+    if checkpoint is not None:
+        restore_order(dataloader, int(state.epoch or 0))
+        core.load(checkpoint)
+        return
+    measured = {**measure(), **callback.baseline}
+    if measured:
+        core.journal.log(0, measured)
+    core.begin()
+
+
+def check_untrained(reward_model: Any) -> None:
+    """Refuses to begin a run with a reward model that another run has trained.
+
+    Raises:
+        BadInputError: it has learned already.
+    """
+    updates = reward_model.updates if isinstance(reward_model, VerifyRM) else 0
+    if updates:
+        raise BadInputError(
+            f"the reward model had {updates} updates in another run: load it anew, or save it and give its folder"
+        )
 
 
 def check_new_folder(core: Cooper, resume_by: str) -> None:
@@ -47,6 +98,22 @@ def begin_folder(core: Cooper, args: Any, state: Any, model_name: str) -> None:
     core.journal.begin(settings, environment(args.seed), state.global_step or -1)
 
 
+def chosen_settings(args: GRPOConfig, settings: CooperSettings) -> dict[str, Any]:
+    """The settings that a recipe may have and that differ from a recipe's defaults, as a recipe writes them.
+
+    Args:
+        args: the trainer's.
+        settings: the method's.
+    """
+    known = set(known_keys("train")) - {"generation_batch_size"}  # steps_per_generation, now resolved, says it too
+    own = {item.name for item in fields(CooperSettings)}
+    usual = {item.name: item.default for item in fields(CooperConfig) if item.name in known}
+    found = {name: getattr(settings if name in own else args, name) for name in usual}
+    differing = {name: value for name, value in found.items() if value not in (usual[name], None, [], {})}
+    written = {name: value.value if isinstance(value, Enum) else value for name, value in differing.items()}
+    return {name: value for name, value in written.items() if isinstance(value, str | int | float | list | dict)}
+
+
 def checkpoint_of(args: Any, state: Any, given: Path | None) -> Path:
     """The folder that holds the method's part of the checkpoint that a run goes on from.
 
@@ -60,77 +127,6 @@ def checkpoint_of(args: Any, state: Any, given: Path | None) -> Path:
             " checkpoint before it, or call cooper.load(folder) first where it is elsewhere"
         )
     return folder
-
-
-def resumable(args: Any, given: str | Path | bool | None) -> Path | None:
-    """The checkpoint to go on from: with True the last one in output_dir that is whole; None for a new run.
-
-    Raises:
-        BadInputError: there is none.
-    """
-    if not isinstance(given, bool):
-        return Path(given) if given else None
-    checkpoint = last_checkpoint(args.output_dir) if given else None
-    if given and checkpoint is None:
-        raise BadInputError(f"{args.output_dir}: has no whole checkpoint; leave out resume_from_checkpoint")
-    return checkpoint
-
-
-def step_of(checkpoint: Path) -> int:
-    """The step after which a checkpoint was written."""
-    return int(checkpoint.name.rpartition("-")[2])
-
-
-def is_finished(args: Any, checkpoint: Path) -> bool:
-    """Whether nothing is left to train after a checkpoint; transformers would take one step more.
-
-    Raises:
-        BadInputError: the run is to be shorter than it is.
-    """
-    step = step_of(checkpoint)
-    if 0 < args.max_steps < step:
-        raise BadInputError(
-            f"{checkpoint.parent}: has a checkpoint of step {step}; set max_steps, now {args.max_steps}, to that or"
-            " more"
-        )
-    if args.max_steps > 0:
-        return step == int(args.max_steps)
-    state = json.loads((checkpoint / TRAINER_STATE_NAME).read_text())
-    epochs = math.ceil(args.num_train_epochs)
-    return bool(state["global_step"] >= state["max_steps"] and state["num_train_epochs"] == epochs)
-
-
-def check_unfinished(args: Any, state: Any) -> None:
-    """Refuses to resume a finished run, of which transformers would take one step more.
-
-    Raises:
-        BadInputError: with the way on.
-    """
-    if state.global_step and state.global_step >= state.max_steps:
-        raise BadInputError(
-            f"{args.output_dir}: finished at step {state.global_step}, nothing is left to train; raise max_steps, or"
-            " leave out resume_from_checkpoint"
-        )
-
-
-@contextmanager
-def full_disk(folder: str | Path, resume_by: str) -> Iterator[None]:
-    """Turns the errors of the writers of a checkpoint on a full disk into one line.
-
-    Raises:
-        CooperError: a file could not be written.
-    """
-    try:
-        yield
-    except (OSError, SafetensorError, RuntimeError) as error:
-        written = isinstance(error, OSError | SafetensorError) or "inline_container" in str(error)  # torch.save's
-        newest = next(reversed(checkpoints(folder)), None)
-        if not written or newest is None or (newest / COMPLETE).is_file():
-            raise
-        raise CooperError(
-            f"{newest}: cannot be written ({error}); free disk space, then resume from the checkpoint before it with"
-            f" {resume_by}"
-        ) from error
 
 
 def check_same_run(core: Cooper, args: Any) -> None:

@@ -143,19 +143,43 @@ def check_size(dataset: Any, args: Any) -> None:
         )
 
 
-def check_template(tokenizer: Any, dataset: Any, template: Mapping[str, Any] | None = None) -> None:
+def check_first(reward: Any, state: Any, args: Any, dataloader: Any) -> None:
+    """Refuses what cannot be trained, before the first step.
+
+    Args:
+        reward: the CooperReward.
+        dataloader: None where the data set was looked through already.
+
+    Raises:
+        BadInputError: a setting that needs more than a reward function, a data set that cannot be trained on, or a
+            finished run, of which transformers would take one step more.
+    """
+    if reward.settings.credit != "outcome" and reward.policy_values is None:
+        raise BadInputError(
+            f"credit = {reward.settings.credit}: a reward function has one reward for a completion; use CooperTrainer"
+        )
+    if dataloader is not None:
+        check_data(dataloader.dataset, args, reward.reference_column)
+    if state.global_step and state.global_step >= state.max_steps:
+        raise BadInputError(
+            f"{args.output_dir}: finished at step {state.global_step}, nothing is left to train; raise max_steps, or"
+            " leave out resume_from_checkpoint"
+        )
+
+
+def check_template(tokenizer: Any, dataloader: Any, args: Any) -> None:
     """Writes the first prompt out, so that a chat template that is missing or refuses it is known before training.
 
     Raises:
         BadInputError: with the way out.
     """
-    first: Mapping[str, Any] = {} if dataset is None else next(iter(dataset), {})
+    first: Mapping[str, Any] = {} if dataloader is None else next(iter(dataloader.dataset), {})
     prompt = first.get("prompt")
     if isinstance(tokenizer, PreTrainedTokenizerBase) and isinstance(prompt, list):
         messages = list(prompt)
         while len(messages) > 1 and messages[-1].get("role") == "assistant":
             messages.pop()
-        rendered(tokenizer, [messages], template)
+        rendered(tokenizer, [messages], getattr(args, "chat_template_kwargs", None))
 
 
 def training_rows(problems: Sequence[Problem], system_prompt: str | None = None) -> Dataset:

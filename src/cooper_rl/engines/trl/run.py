@@ -11,7 +11,8 @@ from cooper_rl.checkpoints import last_checkpoint
 from cooper_rl.engines.parts import environment, load_parts, resolved, settings_of
 from cooper_rl.engines.stopping import StopSignals
 from cooper_rl.engines.trl.config import CooperConfig
-from cooper_rl.engines.trl.folder import check_same_run, is_finished, step_of
+from cooper_rl.engines.trl.folder import check_same_run
+from cooper_rl.engines.trl.resume import is_finished, step_of
 from cooper_rl.engines.trl.rows import training_rows
 from cooper_rl.engines.trl.trainer import CooperTrainer
 from cooper_rl.errors import BadInputError, CooperError
@@ -34,7 +35,8 @@ def run_training(recipe: Mapping[str, Any], *, resume: bool = False) -> None:
     except (ImportError, ValueError) as error:  # a library that a setting needs, or two settings that contradict
         raise BadInputError(f"settings: {' '.join(str(error).split())}") from error
     callback, journal = trainer.reward.callback, trainer.cooper.journal
-    callback.resume_by, callback.signals = "--resume", StopSignals(signal.SIGTERM, signal.SIGINT)
+    trainer.resume_by = callback.resume_by = "--resume"
+    callback.signals = StopSignals(signal.SIGTERM, signal.SIGINT)
     checkpoint = last_checkpoint(config.output_dir) if resume else None
     finished = checkpoint is not None and is_finished(config, checkpoint)
     if checkpoint is not None:
