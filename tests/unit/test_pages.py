@@ -118,18 +118,20 @@ def run_command(words):
         subprocess.run([sys.executable, *words[1:]], check=True)
 
 
-def test_the_ten_lines_of_the_readme_run(tmp_path, monkeypatch):
-    from cooper_rl import CooperConfig
+def test_the_lines_of_the_readme_run(tmp_path, monkeypatch):
+    from trl import GRPOConfig
+
     from cooper_rl.settings.files import resolve_model
 
     (code,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     monkeypatch.chdir(tmp_path)
-    small = {"max_steps": 1, "max_completion_length": 8, "report_to": "none"}
+    small = {"max_steps": 1, "max_completion_length": 8, "report_to": "none", "bf16": False, "use_cpu": True}
     rows = [{"prompt": f"What is 1 + {n}?", "reference_answer": str(n + 1)} for n in range(4)]
-    code = code.replace("from cooper_rl import CooperConfig, CooperTrainer", "from cooper_rl import CooperTrainer")
+    code = code.replace("from trl import GRPOConfig, GRPOTrainer", "from trl import GRPOTrainer")
     code = code.replace("HuggingFaceTB/SmolLM2-135M-Instruct", str(resolve_model("nano", "policy")))
     code = code.replace("smollm2-135m", "nano")
-    exec(code, {"dataset": Dataset.from_list(rows), "CooperConfig": functools.partial(CooperConfig, **small)})
+    given = {"dataset": Dataset.from_list(rows), "short": lambda completions, **_: [-len(c) / 9 for c in completions]}
+    exec(code, {**given, "GRPOConfig": functools.partial(GRPOConfig, **small)})
     assert json.loads((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()[-1])["step"] == 1
 
 

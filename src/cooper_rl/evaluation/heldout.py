@@ -13,7 +13,7 @@ from cooper_rl.generation import Sampling
 from cooper_rl.generation.sample import sample
 from cooper_rl.method.reward_model import RewardModel
 from cooper_rl.records import LabelledCompletion, Problem, Verdict
-from cooper_rl.settings.train import TrainerSettings
+from cooper_rl.settings.stage2 import MeasuringSettings
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm.evaluate import evaluate
 
@@ -24,6 +24,7 @@ class HeldOut:
     """Measures on fixed problems and labelled triples, with a fixed seed and without changing the training's state.
 
     Args:
+        settings: a CooperConfig or another GRPOConfig: sizes, seed and, where it has them, how completions are sampled.
         problems: problems that nothing is trained on.
         truth: judges a completion by the problem's generator. None if only the rule can judge.
         triples: labelled triples that the reward model's balanced accuracy is measured on. They never change.
@@ -32,7 +33,7 @@ class HeldOut:
 
     def __init__(
         self,
-        settings: TrainerSettings,
+        settings: Any,
         problems: Sequence[Problem],
         truth: Truth | None = None,
         triples: Sequence[LabelledCompletion] = (),
@@ -43,6 +44,9 @@ class HeldOut:
         self.truth = truth
         self.triples = triples
         self.system_prompt = system_prompt
+        usual = MeasuringSettings()
+        self.temperature = getattr(settings, "heldout_temperature", usual.heldout_temperature)
+        self.top_p = getattr(settings, "heldout_top_p", usual.heldout_top_p)
 
     def measure(
         self, policy: Any, tokenizer: Any, reward_model: RewardModel | None, verifier: RuleVerifier
@@ -93,7 +97,7 @@ class HeldOut:
             policy,
             tokenizer,
             [problem.question for problem in problems],
-            Sampling(length, self.settings.heldout_temperature, self.settings.heldout_top_p),
+            Sampling(length, self.temperature, self.top_p),
             seed=self.settings.seed + ranks.process_index,
             system_prompt=self.system_prompt,
             batch_size=max(of_training, TOKENS_AT_ONCE // length),
