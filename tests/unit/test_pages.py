@@ -175,10 +175,13 @@ def metrics_of(folder):
 
 def test_the_tutorial_from_trl_runs(here):
     run_page(DOCS / "tutorial.md")
-    assert all("pairs/yield" in row and "hacking/gap" in row for row in metrics_of(here / "runs" / "ten-lines"))
-    assert (here / "runs" / "ten-lines" / "report.html").is_file()
-    begun = yaml.safe_load((here / "runs" / "ten-lines" / "config.yaml").read_text())
-    assert begun["arm"] == "cooper" and begun["max_steps"] == len(metrics_of(here / "runs" / "ten-lines"))
+    for name in ("three-lines", "shell"):
+        lines = metrics_of(here / "runs" / name)
+        assert len(lines) == 4 and all("pairs/yield" in row and "hacking/gap" in row for row in lines)
+        begun = yaml.safe_load((here / "runs" / name / "config.yaml").read_text())
+        assert begun["arm"] == "cooper" and begun["max_steps"] == 4
+    assert "rewards/short/mean" in metrics_of(here / "runs" / "three-lines")[-1]
+    assert (here / "runs" / "three-lines" / "report.html").is_file()
 
 
 def test_the_tutorial_on_own_data_runs(here):
