@@ -1,4 +1,4 @@
-"""What TRL's tests load from the hub, made here: tiny models, their tokenizer and a data set, as folders of their names.
+"""What TRL's tests load from the hub, made here: tiny models, their tokenizer and data, as folders of their names.
 
 TRL's tests name `trl-internal-testing/<name>`. Where a folder of that name is in the working directory, transformers
 and datasets take it and ask no hub. The models have random weights. Their vocabulary is a hundredth of Qwen's, whose
@@ -31,6 +31,7 @@ OWNER = "trl-internal-testing"
 
 # Qwen's ids in completions that the tests write down, with the texts that they say these are. Ids below 256 are bytes.
 SPECIAL = {151643: "<|endoftext|>", 151644: "<|im_start|>", 151645: "<|im_end|>"}
+SPECIAL[128004] = "<|finetune_right_pad_id|>"  # of Llama, which one test pads with
 TAGS = {151657: "<tool_call>", 151658: "</tool_call>"}
 PIECES = {
     4913: '{"', 606: "name", 788: '":', 330: ' "', 64648: "multiply", 22785: "_tool", 497: '",', 16370: "arguments",
@@ -87,11 +88,19 @@ CLASSIFIERS = {
 REMOTE_CODE = '''\
 """A model whose code stands beside its weights."""
 
-from transformers import Qwen2ForCausalLM
+from transformers import Qwen2Config, Qwen2ForCausalLM
+
+
+class RemoteConfig(Qwen2Config):
+    """Qwen2's, under a name that transformers does not know."""
+
+    model_type = "remote"
 
 
 class RemoteForCausalLM(Qwen2ForCausalLM):
     """Qwen2, under a name that transformers does not know."""
+
+    config_class = RemoteConfig
 '''
 
 
@@ -171,13 +180,11 @@ def word(i: int) -> str:
 def save_tokenizer(tokenizer: Tokenizer, kind: str, folder: Path) -> None:
     """Beside a model, with the chat template of its kind."""
     own = {"qwen2": "qwen2_5", "qwen3": "qwen3", "qwen3_moe": "qwen3"}.get(kind)
-    further = {"additional_special_tokens": ["<|finetune_right_pad_id|>"]} if kind == "llama" else {}
     PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         eos_token="<|im_end|>",
         pad_token="<|endoftext|>",
         chat_template=template(own) if own else PLAIN_TEMPLATE,
-        **further,
     ).save_pretrained(folder)
 
 
@@ -195,7 +202,11 @@ def make_remote(folder: Path, tokenizer: Tokenizer) -> None:
     file = folder / "config.json"
     changes = {
         "architectures": ["RemoteForCausalLM"],
-        "auto_map": {"AutoModelForCausalLM": "modeling_remote.RemoteForCausalLM"},
+        "model_type": "remote",
+        "auto_map": {
+            "AutoConfig": "modeling_remote.RemoteConfig",
+            "AutoModelForCausalLM": "modeling_remote.RemoteForCausalLM",
+        },
     }
     file.write_text(json.dumps(json.loads(file.read_text()) | changes))
 
