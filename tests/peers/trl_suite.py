@@ -63,6 +63,7 @@ def add_reward(on_call: Callable[[], None], arm: str) -> None:
             cooper = make_reward(arm)
             given["reward_funcs"] = [*as_list(functions), Reward(cooper, on_call)]
             given["callbacks"] = [*(given.get("callbacks") or []), cooper.callback]
+            cooper.callback.data_checked = True  # the reference answers come with the call
             if given.get("reward_processing_classes") is not None:
                 given["reward_processing_classes"] = [*as_list(given["reward_processing_classes"]), None]
             if settings is not None and settings.reward_weights is not None:

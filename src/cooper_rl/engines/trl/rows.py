@@ -82,9 +82,10 @@ def check_rows(dataset: Any, what: str = "the training data set", reference_colu
         raise BadInputError(f"{what} is empty")
     for row, record in enumerate(_records(dataset)):
         place = f"{what}: row {row}"
-        if "prompt" not in record:
+        if "prompt" in record:
+            question_of(record, record["prompt"], place)
+        elif "environment" not in record:  # which gives the prompt itself
             raise BadInputError(f"{place}: no column 'prompt'; it has {', '.join(sorted(map(str, record)))}")
-        question_of(record, record["prompt"], place)
         reference_of(record, place, reference_column)
         if length_of(dataset) is None:
             return
