@@ -7,7 +7,7 @@ import platform
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -212,13 +212,21 @@ def resolved(recipe: Mapping[str, Any], config: MethodSettings) -> dict[str, Any
     return {**without_tokens(recipe), **chosen, **steps}
 
 
+def version_of(name: str) -> str | None:
+    """The installed version of a distribution; None where it is not installed, as an optional one may be."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
 def environment(seed: int) -> dict[str, Any]:
     """The content of environment.json: versions, commit, hardware and seed."""
     commit = subprocess.run(
         ["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
     ).stdout.strip()
     return {
-        "versions": {name: version(name) for name in PACKAGES},
+        "versions": {name: version_of(name) for name in PACKAGES},
         "python": platform.python_version(),
         "commit": commit or None,
         "platform": platform.platform(),
