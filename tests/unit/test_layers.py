@@ -115,6 +115,13 @@ def test_the_parts_import_each_other_in_no_circle():
     assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}, "e": set()}) == ["a", "b", "c", "d"]
 
 
+def test_no_two_modules_hold_one_another():
+    """Not even for their types."""
+    names = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path for path in MODULES}
+    edges = {name: imported_modules(path.read_text()) & (names.keys() - {name}) for name, path in names.items()}
+    assert circle_in({name: imports for name, imports in edges.items() if not name.endswith("__init__")}) == []
+
+
 @pytest.mark.parametrize("part", ALLOWED)
 def test_imports_go_one_way(part):
     assert graph().get(part, set()) <= ALLOWED[part]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from cooper_rl.labelling.annotate import Candidate
+from cooper_rl.labelling.candidate import Candidate
 
 VOTES = {True: "correct", False: "incorrect", None: "abstained"}
 

@@ -108,7 +108,7 @@ function shown(run, place, i, row, wanted) {
   link.title = "the address of this rollout";
   const judged = make("div", undefined, "muted");
   const known = VERDICTS.includes(verdict) ? verdict : "";
-  const worth = `${score === null ? "" : `score ${score.toFixed(3)}, `}reward ${(reward ?? 0).toFixed(3)}`;
+  const worth = `${score === null ? "" : `score ${score.toFixed(3)}, `}${reward === null ? "not judged, no reward" : `reward ${reward.toFixed(3)}`}`;
   judged.append(`step ${steps[place]}, rollout ${i + 1} · reference `, marked("span", reference, wanted), " · ",
     make("span", verdict, known), ` · ${worth} · `, link);
   const text = values.length ? valued(completion, values, wanted) : marked("pre", completion, wanted);
