@@ -233,7 +233,8 @@ def test_a_reward_model_by_name_folder_or_object(tmp_path):
 
 def test_settings_by_keyword_and_in_one_object():
     settings = CooperSettings(arm="static", guard_steps=3)
-    cooper = CooperReward("nano", settings, guard_steps=4, cotrain=True)
+    cooper = CooperReward("nano", settings, guard_steps=4, cotrain=True, verifier="exact")
+    assert cooper.settings.verifier == cooper.verifier.kind == "exact"
     assert (cooper.settings.arm, cooper.settings.cotrain, cooper.settings.guard_steps) == ("cooper", True, 4)
     for wrong, told in [
         ({"gard_steps": 3}, "no setting 'gard_steps'; did you mean 'guard_steps'?"),
@@ -257,7 +258,7 @@ def test_what_a_reward_function_cannot_do_is_refused_before_the_first_step(tmp_p
     _, trainer = made(tmp_path / "few", data=rows(2))
     with pytest.raises(BadInputError, match="has 2 rows, and a generation batch needs 4"):
         trainer.train()
-    with pytest.raises(BadInputError, match="stage 2 needs whole steps"):
+    with pytest.raises(BadInputError, match="stage 2 learns from one generated batch a step"):
         made(tmp_path / "cycle", gradient_accumulation_steps=2, steps_per_generation=1)
     assert not list(tmp_path.glob("*/metrics.jsonl"))
 
@@ -280,6 +281,16 @@ def test_a_stream_and_checkpoints_by_the_epoch(tmp_path):
     resumed, again = made(tmp_path / "epochs", data=rows(8), **{**kept, "num_train_epochs": 3})
     again.train(resume_from_checkpoint=True)
     assert again.state.global_step == 6 and resumed.core.reward_model.version >= 4
+
+
+def test_batches_that_end_within_a_step(tmp_path):
+    """Each generated batch is used four times, and each step takes three uses."""
+    plan = {"steps_per_generation": 4, "gradient_accumulation_steps": 3, "per_device_train_batch_size": 4}
+    cooper, trainer = made(tmp_path, max_steps=4, **plan)
+    trainer.train()
+    files = sorted(path.name for path in (tmp_path / "rollouts").iterdir())
+    assert files == ["step_000001.jsonl", "step_000002.jsonl", "step_000003.jsonl"]
+    assert cooper.core.reward_model.version == 3 and len(read_metrics(tmp_path)) == 4
 
 
 def test_one_reward_model_in_two_runs_is_refused(tmp_path):

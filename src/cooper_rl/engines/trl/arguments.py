@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import torch
@@ -10,6 +11,8 @@ from transformers.integrations import get_available_reporting_integrations, get_
 
 from cooper_rl.errors import BadInputError
 
+logger = logging.getLogger(__name__)
+
 
 def uses_of_a_batch(args: Any) -> int:
     """How often a part of a generation batch goes through the policy, a multiple of the accumulated ones."""
@@ -17,12 +20,39 @@ def uses_of_a_batch(args: Any) -> int:
 
 
 def steps_of_a_batch(args: Any) -> int:
-    """How many optimiser steps the policy takes on one generation batch. The reward model takes one."""
-    return uses_of_a_batch(args) // int(args.gradient_accumulation_steps)
+    """How many optimiser steps the policy takes on one generation batch; 1 where that is no whole number."""
+    uses, accumulated = uses_of_a_batch(args), int(args.gradient_accumulation_steps)
+    return 1 if uses % accumulated else uses // accumulated
+
+
+def batches_of(args: Any, steps: int) -> int:
+    """How many generation batches so many optimiser steps take. The reward model has one update on each."""
+    return max(1, -(-steps * int(args.gradient_accumulation_steps) // uses_of_a_batch(args)))
+
+
+def check_once(args: Any) -> None:
+    """Refuses arguments by which several batches are generated for one optimiser step; warns of odd checkpoints.
+
+    Raises:
+        BadInputError: with the way out.
+    """
+    uses, cycle = uses_of_a_batch(args), steps_of_a_batch(args)
+    if uses < args.gradient_accumulation_steps:
+        raise BadInputError(
+            f"steps_per_generation x num_iterations = {uses} is below gradient_accumulation_steps ="
+            f" {args.gradient_accumulation_steps}: stage 2 learns from one generated batch a step; change one"
+        )
+    if args.save_strategy == "steps" and args.save_steps % cycle:
+        logger.warning(
+            "save_steps = %g is no multiple of %d, the steps on one generated batch: a run that is resumed from such a"
+            " checkpoint generates a new one",
+            args.save_steps,
+            cycle,
+        )
 
 
 def check_cycle(args: Any) -> None:
-    """Refuses arguments by which stage 2 would not come once after each generation batch.
+    """Refuses arguments by which checkpoints and the end do not come after whole steps on each generation batch.
 
     Raises:
         BadInputError: with the way out.

@@ -15,7 +15,7 @@ from transformers import TrainerCallback
 
 from cooper_rl.checkpoints import complete_checkpoint
 from cooper_rl.engines.stopping import StopSignals
-from cooper_rl.engines.trl.arguments import check_cycle, steps_of_a_batch
+from cooper_rl.engines.trl.arguments import check_once, steps_of_a_batch
 from cooper_rl.engines.trl.core import copy_of_policy
 from cooper_rl.engines.trl.folder import begin_run
 from cooper_rl.engines.trl.metrics import StepMetrics
@@ -47,7 +47,7 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
         self.warned: set[str] = set()
 
     def on_init_end(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
-        check_cycle(args)
+        check_once(args)
         self.args, self.model = args, model
         for name in half_types(model):
             self.warn_once(f"the policy's weights are {name}: small steps are lost in rounding; load it in float32")

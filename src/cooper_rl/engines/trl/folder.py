@@ -14,7 +14,7 @@ from trl import GRPOConfig
 from trl.trainer.utils import RepeatSampler
 
 from cooper_rl.engines.parts import environment, resolved
-from cooper_rl.engines.trl.arguments import steps_of_a_batch
+from cooper_rl.engines.trl.arguments import batches_of
 from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.errors import BadInputError
 from cooper_rl.method.journal import METRICS
@@ -52,7 +52,7 @@ def begin_run(
             check_new_folder(core, callback.resume_by)
         check_untrained(callback.reward.given)
     if isinstance(core.reward_model, RewardModelUpdater):
-        core.reward_model.create_scheduler(max(1, state.max_steps // steps_of_a_batch(args)))
+        core.reward_model.create_scheduler(batches_of(args, state.max_steps))
     if callback.begun_here:
         begin_folder(core, args, state, callback.model.config._name_or_path)
     if checkpoint is not None:

@@ -33,7 +33,7 @@ class CooperReward:
         reward_model: a VerifyRM, its name, folder or hub id, a sequence classifier of transformers with one label, or a
             `method.reward_model.RewardModel` of your own. The arm `rule` needs none.
         settings: the method's settings. Each can be given by keyword too.
-        verifier: the rule verifier; by default the one that the settings name.
+        verifier: the rule verifier, by its name or as an object.
         assistant: rewrites right completions into wrong ones. By default this is a copy of the policy as it was loaded.
         heldout: problems and triples to measure on.
         rehearsal: labelled triples of the reward model's own training, or their file, for `rehearsal_per_step`.
@@ -52,7 +52,7 @@ class CooperReward:
         reward_model: VerifyRM | RewardModel | PreTrainedModel | str | Path | None = None,
         settings: CooperSettings | None = None,
         *,
-        verifier: RuleVerifier | None = None,
+        verifier: RuleVerifier | str | None = None,
         assistant: Generator | None = None,
         heldout: HeldOut | None = None,
         rehearsal: Triples = (),
@@ -61,6 +61,8 @@ class CooperReward:
         bf16: bool | None = None,
         **chosen: Any,
     ) -> None:
+        if isinstance(verifier, str):
+            verifier, chosen["verifier"] = None, verifier
         self.settings = own = CooperSettings.given(settings, **chosen)
         check_parts(own)
         self.given = reward_model_of(reward_model, own, bf16)
