@@ -118,7 +118,7 @@ def test_a_run_at_its_end_takes_no_step_more_and_one_without_steps_is_no_success
     )
     assert shorter.returncode == 2 and "has a checkpoint of step 6; set max_steps" in shorter.stderr
     few = subprocess.run(command(tmp_path / "few", "--dataset_size", "1"), capture_output=True, text=True)
-    assert few.returncode == 1 and "the run ended after step 0 of 6" in few.stderr
+    assert few.returncode == 2 and "the training data set has 1 rows, and a generation batch needs" in few.stderr
     rare = train(tmp_path / "rare", "--logging_steps", "4", "--max_steps", "3")
     assert "eval/true_accuracy" in rare[3]
     epochs = subprocess.run(command(tmp_path / "epochs", "--save_strategy", "epoch"), capture_output=True, text=True)

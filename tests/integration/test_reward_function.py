@@ -283,6 +283,22 @@ def test_a_stream_and_checkpoints_by_the_epoch(tmp_path):
     assert again.state.global_step == 6 and resumed.core.reward_model.version >= 4
 
 
+def test_steps_without_a_line_of_their_own(tmp_path):
+    """TRL's lines stay where they are; the metrics of the last steps are in the run folder's last line."""
+    cooper, trainer = made(tmp_path, others=[short], logging_steps=4, max_steps=6)
+    accuracies = []
+    learn = cooper.learn
+    cooper.learn = lambda **given: accuracies.append(learn(**given)["accuracy/rule"]) or {**cooper.metrics}
+    trainer.train()
+    assert ["loss" in row for row in trainer.state.log_history] == [True, False]
+    assert "reward" in trainer.state.log_history[-1]
+    four, six = read_metrics(tmp_path)
+    assert (four["step"], six["step"]) == (4, 6)
+    assert four["accuracy/rule"] == pytest.approx(sum(accuracies[:4]) / 4)
+    assert six["accuracy/rule"] == pytest.approx(sum(accuracies[4:]) / 2) and "train_runtime" not in six
+    assert six["reward"] == trainer.state.log_history[-1]["reward"]
+
+
 def test_batches_that_end_within_a_step(tmp_path):
     """Each generated batch is used four times, and each step takes three uses."""
     plan = {"steps_per_generation": 4, "gradient_accumulation_steps": 3, "per_device_train_batch_size": 4}
@@ -291,6 +307,18 @@ def test_batches_that_end_within_a_step(tmp_path):
     files = sorted(path.name for path in (tmp_path / "rollouts").iterdir())
     assert files == ["step_000001.jsonl", "step_000002.jsonl", "step_000003.jsonl"]
     assert cooper.core.reward_model.version == 3 and len(read_metrics(tmp_path)) == 4
+
+
+def test_a_callback_that_is_added_later_and_a_reward_of_another_trainer(tmp_path):
+    cooper = CooperReward(arm="rule", verifier_workers=1)
+    settings = arguments(tmp_path / "first", max_steps=1)
+    trainer = GRPOTrainer(str(NANO["policy"]), [cooper], settings, rows(8))
+    trainer.add_callback(cooper.callback)
+    trainer.train()
+    assert [line["step"] for line in read_metrics(tmp_path / "first")] == [1]
+    second = arguments(tmp_path / "second", max_steps=1)
+    with pytest.raises(BadInputError, match="has worked in another trainer: make a new one"):
+        GRPOTrainer(str(NANO["policy"]), [cooper], second, rows(8), callbacks=[cooper.callback])
 
 
 def test_one_reward_model_in_two_runs_is_refused(tmp_path):

@@ -208,8 +208,7 @@ def resolve_triples(name: str, part: str) -> str:
 def resolved(recipe: Mapping[str, Any], config: MethodSettings) -> dict[str, Any]:
     """The content of config.yaml: the recipe without tokens, with the defaults filled in that decide about the run."""
     chosen = {name: getattr(config, name) for name in ("seed", "arm", "reward", "cotrain")}
-    steps = {"max_steps": getattr(config, "max_steps", -1)}
-    return {**without_tokens(recipe), **chosen, **steps}
+    return {**without_tokens(recipe), **chosen, "max_steps": getattr(config, "max_steps", -1)}
 
 
 def version_of(name: str) -> str | None:

@@ -30,8 +30,7 @@ class Journal:
     def __init__(self, folder: str | Path, writes: bool = True) -> None:
         self.folder = Path(folder)
         self.writes = writes
-        self.begun = False  # whether `begin` was called, and the run has not ended
-        self.written = False  # whether this run's lines are in the folder
+        self.begun = False  # whether `begin` was called: the lines in the folder are this run's
         self._lock: IO[str] | None = None
 
     def write(self, report: Report) -> None:
@@ -75,7 +74,7 @@ class Journal:
         Raises:
             BadInputError: another process writes into this folder.
         """
-        self.begun = self.written = True
+        self.begun = True
         if not self.writes:
             return
         self._lock = self._lock or locked(self.folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from cooper_rl.engines.trl.folder import begin_run
 from cooper_rl.engines.trl.metrics import StepMetrics
 from cooper_rl.engines.trl.policy import drop_gradient, half_types, measure, peak_gigabytes
 from cooper_rl.engines.trl.rows import check_first, check_template
+from cooper_rl.errors import BadInputError
 
 logger = logging.getLogger(__name__)
 WITHOUT = (
@@ -43,12 +44,15 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
         self.checkpoint: Path | None = None  # that a resumed run goes on from, where it is not in output_dir
         self.resume_by = "trainer.train(resume_from_checkpoint=True)"  # what messages advise
         self.in_step, self.guarded, self.stopped_by, self.data_checked = False, False, "", False
-        self.begun_here, self.step_started, self.started = False, 0.0, 0.0
+        self.recipe: Mapping[str, Any] | None = None  # that `cooper train` runs, for config.yaml
+        self.step_started, self.started = 0.0, 0.0
         self.warned: set[str] = set()
 
     def on_init_end(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
         check_once(args)
-        self.args, self.model = args, model
+        if self.args is not None and self.reward.core is not None:
+            raise BadInputError("this CooperReward has worked in another trainer: make a new one for this trainer")
+        self.args, self.model, self.reward.core = args, model, None  # made anew with what this trainer tells
         for name in half_types(model):
             self.warn_once(f"the policy's weights are {name}: small steps are lost in rounding; load it in float32")
 
@@ -75,22 +79,20 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
     def on_train_begin(
         self, args: Any, state: Any, control: Any, model: Any = None, processing_class: Any = None, **others: Any
     ) -> None:
-        self.args, self.model = args, model
-        dataloader = others.get("train_dataloader")
+        if self.args is None:  # the callback was added after the trainer was made
+            self.on_init_end(args, state, control, model)
+        self.model, dataloader = model, others.get("train_dataloader")
         check_first(self.reward, state, args, None if self.data_checked else dataloader)
         check_template(processing_class, dataloader, args)
         core, self.started = self.reward.build(), time.monotonic()
-        self.begun_here = not core.journal.begun  # a run from Python; `cooper train` has begun it with its recipe
         first = partial(measure, self.reward, model, processing_class, self.accelerator)
         begin_run(self, core, state, dataloader, first)
         self.signals.install()
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         core = self.reward.core
-        if self.begun_here:
-            if not self.stopped_by:
-                core.journal.finish(state.global_step, time.monotonic() - self.started)
-            core.journal.begun = False
+        if not self.stopped_by or state.global_step >= state.max_steps:
+            core.journal.finish(state.global_step, time.monotonic() - self.started)
         self.signals.restore()
         core.world.add_up([0.0])  # a rank that ends early would not wait for the others
         if self.stopped_by == "signal" and state.global_step < state.max_steps:
@@ -130,19 +132,22 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
         due = state.global_step == state.max_steps or (every and state.global_step % every == 0)
         if due:
             metrics.update(measure(reward, model, processing_class, self.accelerator))
-        if due or saving or control.should_training_stop:
-            control.should_log = True  # with logging_steps > 1 these metrics would wait, the last for ever
+        last = state.global_step >= state.max_steps and not self.metrics.exact
+        if (due or saving or control.should_training_stop) and not last:
+            control.should_log = True  # with logging_steps > 1 these metrics would wait, or be lost by a resume
         self.metrics.keep({**metrics, "memory/peak_gigabytes": peak_gigabytes(args.device)})
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any, **_: Any) -> None:
         journal = self.reward.build().journal
-        if not logs or "train_runtime" in logs:
-            return
-        if not any(name.startswith("eval_") for name in logs):
+        if "train_runtime" in logs:  # the end; it has the metrics of steps that had no line
+            rest = {name: value for name, value in logs.items() if not name.startswith(("train_", "total_"))}
+            if self.metrics.complete(rest):
+                journal.log(state.global_step, rest)
+        elif not any(name.startswith("eval_") for name in logs):
             self.metrics.complete(logs)
             state.log_history[-1].update(logs)
             journal.log(state.global_step, logs)
-        elif journal.written:  # an evaluation: its step has a line already
+        elif journal.begun:  # an evaluation: its step has a line already
             journal.add(state.global_step, logs)
         else:
             self.baseline.update(logs)

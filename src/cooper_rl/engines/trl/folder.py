@@ -45,16 +45,14 @@ def begin_run(
     args, checkpoint = callback.args, None
     if state.global_step:
         checkpoint = checkpoint_of(args, state, callback.checkpoint)
-        if callback.begun_here:
-            check_same_run(core, args)
+        check_same_run(core, args)
     else:
-        if callback.begun_here:
+        if callback.recipe is None:  # with a recipe, `--resume` begins anew where there is no checkpoint yet
             check_new_folder(core, callback.resume_by)
         check_untrained(callback.reward.given)
     if isinstance(core.reward_model, RewardModelUpdater):
         core.reward_model.create_scheduler(batches_of(args, state.max_steps))
-    if callback.begun_here:
-        begin_folder(core, args, state, callback.model.config._name_or_path)
+    begin_folder(callback, core, state)
     if checkpoint is not None:
         restore_order(dataloader, int(state.epoch or 0))
         core.load(checkpoint)
@@ -91,10 +89,14 @@ def check_new_folder(core: Cooper, resume_by: str) -> None:
         )
 
 
-def begin_folder(core: Cooper, args: Any, state: Any, model_name: str) -> None:
-    """Begins the folder of a run from Python; `cooper train` has begun it with its recipe."""
-    written = {"model_name_or_path": model_name, **chosen_settings(args, core.settings)}
-    settings = {**resolved(written, core.settings), "max_steps": state.max_steps}
+def begin_folder(callback: Any, core: Cooper, state: Any) -> None:
+    """Writes a run's settings and environment, and deletes what it wrote after the step that it goes on from."""
+    args, settings = callback.args, callback.recipe
+    if settings is None:
+        model = {"model_name_or_path": callback.model.config._name_or_path}
+        settings = {**model, **chosen_settings(args, core.settings)}
+    steps = state.max_steps if callback.recipe is None else args.max_steps
+    settings = {**resolved(settings, core.settings), "max_steps": steps}
     core.journal.begin(settings, environment(args.seed), state.global_step or -1)
 
 

@@ -40,10 +40,20 @@ class StepMetrics:
         self.late |= self.unsent.keys()
         self.unsent = {}
 
-    def complete(self, logs: dict[str, Any]) -> None:
-        """Puts the metrics of a line's own steps into it: their means, as TRL has them of its own metrics."""
+    @property
+    def exact(self) -> bool:
+        """Whether the trainer's lines have each step's metrics."""
+        return self.add is not None
+
+    def complete(self, logs: dict[str, Any]) -> bool:
+        """Puts the metrics of a line's own steps into it: their means, as TRL has them of its own metrics.
+
+        Returns:
+            Whether there were such steps.
+        """
         own = {name: sum(values) / len(values) for name, values in self.unlogged.items()}
         for name in self.late - own.keys():
             logs.pop(name, None)
         logs.update(own)
         self.unlogged, self.late = defaultdict(list), set()
+        return bool(own)

@@ -32,14 +32,16 @@ class ResumingTrainer(LeanGRPOTrainer):
             CooperError: a checkpoint could not be written.
         """
         checkpoint = resumable(self.args, resume_from_checkpoint)
-        if checkpoint is not None and is_finished(self.args, checkpoint):
-            return TrainOutput(step_of(checkpoint), 0.0, {})
-        self.goes_on_from(checkpoint)
+        over = checkpoint is not None and is_finished(self.args, checkpoint)
+        self.goes_on_from(checkpoint, over=over)
+        if checkpoint is not None and over:
+            self.state.global_step = self.state.max_steps = step_of(checkpoint)
+            return TrainOutput(self.state.global_step, 0.0, {})
         with full_disk(self.args.output_dir, self.resume_by):
             return super().train(resume_from_checkpoint=str(checkpoint) if checkpoint else None, **others)
 
-    def goes_on_from(self, checkpoint: Path | None) -> None:
-        """Called before training, with the checkpoint that it goes on from."""
+    def goes_on_from(self, checkpoint: Path | None, *, over: bool) -> None:
+        """Called before training, with the checkpoint that it goes on from; `over` where nothing is left to train."""
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
         super()._load_optimizer_and_scheduler(checkpoint)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Mapping
 from typing import Any
 
 from cooper_rl.checkpoints import last_checkpoint
-from cooper_rl.engines.parts import environment, load_parts, resolved, settings_of
+from cooper_rl.engines.parts import load_parts, settings_of
 from cooper_rl.engines.stopping import StopSignals
 from cooper_rl.engines.trl.config import CooperConfig
-from cooper_rl.engines.trl.folder import check_same_run
-from cooper_rl.engines.trl.resume import is_finished, step_of
 from cooper_rl.engines.trl.rows import training_rows
 from cooper_rl.engines.trl.trainer import CooperTrainer
 from cooper_rl.errors import BadInputError, CooperError
@@ -34,37 +31,24 @@ def run_training(recipe: Mapping[str, Any], *, resume: bool = False) -> None:
         raise
     except (ImportError, ValueError) as error:  # a library that a setting needs, or two settings that contradict
         raise BadInputError(f"settings: {' '.join(str(error).split())}") from error
-    callback, journal = trainer.reward.callback, trainer.cooper.journal
+    callback = trainer.reward.callback
     trainer.resume_by = callback.resume_by = "--resume"
-    callback.signals = StopSignals(signal.SIGTERM, signal.SIGINT)
-    checkpoint = last_checkpoint(config.output_dir) if resume else None
-    finished = checkpoint is not None and is_finished(config, checkpoint)
-    if checkpoint is not None:
-        check_same_run(trainer.cooper, config)
-    after_step = step_of(checkpoint) if checkpoint else -1
-    journal.begin(resolved(recipe, config), environment(config.seed), after_step)
-    if finished:
-        journal.finish(after_step, 0.0)
-        return
-    trainer.accelerator.wait_for_everyone()
-    started = time.monotonic()
+    callback.recipe, callback.signals = recipe, StopSignals(signal.SIGTERM, signal.SIGINT)
     with trainer.verifier:
-        trainer.train(resume_from_checkpoint=checkpoint)
-    step = trainer.state.global_step
+        trainer.train(resume_from_checkpoint=last_checkpoint(config.output_dir) if resume else None)
+    step, folder = trainer.state.global_step, config.output_dir
     if callback.stopped_by and step < trainer.state.max_steps:
         raise CooperError(
-            f"{config.output_dir}: the hacking alarm stopped the run after step {step}, with a checkpoint; look at the"
-            " report, then continue with --resume --alarm_action log (or hybrid)"
+            f"{folder}: the hacking alarm stopped the run after step {step}, with a checkpoint; look at the report,"
+            " then continue with --resume --alarm_action log (or hybrid)"
         )
     if step < config.max_steps:
-        raise CooperError(f"{config.output_dir}: the run ended after step {step} of {config.max_steps}; see its log")
-    journal.finish(step, time.monotonic() - started)
+        raise CooperError(f"{folder}: the run ended after step {step} of {config.max_steps}; see its log")
 
 
 def build_trainer(named: TrainRecipe, config: CooperConfig) -> CooperTrainer:
     """The trainer with its models, data and held-out measurements."""
     parts = load_parts(named, config)
-    adapters = adapter_settings("CAUSAL_LM", named.lora_rank, named.lora_alpha) if named.lora_rank else None
     return CooperTrainer(
         parts.policy,
         parts.reward_model,
@@ -74,5 +58,5 @@ def build_trainer(named: TrainRecipe, config: CooperConfig) -> CooperTrainer:
         heldout=parts.heldout,
         rehearsal=parts.rehearsal,
         anchors=parts.anchors,
-        peft_config=adapters,
+        peft_config=adapter_settings("CAUSAL_LM", named.lora_rank, named.lora_alpha) if named.lora_rank else None,
     )

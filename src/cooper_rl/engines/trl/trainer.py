@@ -12,6 +12,7 @@ from trl import GRPOConfig
 from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.engines.trl.core import base_of
 from cooper_rl.engines.trl.credit import StepCreditTrainer
+from cooper_rl.engines.trl.resume import step_of
 from cooper_rl.engines.trl.reward import CooperReward
 from cooper_rl.engines.trl.rows import as_dataset, check_data
 from cooper_rl.settings.method import CooperSettings
@@ -59,8 +60,10 @@ class CooperTrainer(StepCreditTrainer):
         self.cooper, self.verifier = self.reward.build(), self.reward.verifier
         self.reward_model = self.cooper.reward_model
 
-    def goes_on_from(self, checkpoint: Path | None) -> None:
+    def goes_on_from(self, checkpoint: Path | None, *, over: bool) -> None:
         self.reward.callback.checkpoint = checkpoint
+        if checkpoint is not None and over:
+            self.cooper.journal.finish(step_of(checkpoint), 0.0)
 
     def _add_metrics(self, metrics: Mapping[str, float]) -> None:
         for name, value in metrics.items():
