@@ -26,7 +26,7 @@ def last_checkpoint(output_dir: str | Path, prefix: str = "checkpoint-") -> Path
         prefix: the folders' names are this and the step.
     """
     for folder in reversed(checkpoints(output_dir, prefix)):
-        damage = _damage(folder)
+        damage = damage_of(folder)
         if not damage:
             return folder
         logger.warning("%s is left out: %s", folder, damage)
@@ -39,7 +39,7 @@ def checkpoints(output_dir: str | Path, prefix: str = "checkpoint-") -> list[Pat
     return sorted((path for path, step in steps.items() if step.isdecimal()), key=lambda path: int(steps[path]))
 
 
-def _damage(folder: Path) -> str:
+def damage_of(folder: Path) -> str:
     """What is wrong with a checkpoint; empty where it is complete and not corrupted."""
     try:
         files = json.loads((folder / COMPLETE).read_text())["files"]

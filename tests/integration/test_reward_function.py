@@ -1,5 +1,6 @@
 """CooperReward among the reward functions of an unchanged trl.GRPOTrainer."""
 
+import copy
 import json
 import logging
 import math
@@ -16,7 +17,7 @@ import pytest
 import yaml
 from datasets import Dataset
 from safetensors.torch import load_file
-from transformers import AutoModelForSequenceClassification
+from transformers import AutoModelForSequenceClassification, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 from typer.testing import CliRunner
 
@@ -193,8 +194,7 @@ def test_without_the_callback_a_trainer_learns_from_each_step_once(tmp_path, cap
     trainer.train()
     assert caplog.text.count("works without its callback") == 1
     assert cooper.core.reward_model.version == 3 and not (tmp_path / "metrics.jsonl").exists()
-    sent = [row for row in trainer.state.log_history if {"accuracy/rule", "eval_accuracy/rule"} & row.keys()]
-    assert len(sent) == 3, "trackers have a step's metrics in the line after it"
+    assert ["accuracy/rule" in row for row in trainer.state.log_history if "loss" in row] == [False, True, True]
 
 
 def test_what_could_not_be_judged_has_no_reward(tmp_path):
@@ -264,10 +264,11 @@ def test_what_a_reward_function_cannot_do_is_refused_before_the_first_step(tmp_p
 
 
 def test_a_stream_and_checkpoints_by_the_epoch(tmp_path):
-    stream = rows(16).to_iterable_dataset()
-    _, trainer = made(tmp_path / "stream", data=stream, max_steps=2)
-    trainer.train()
-    assert [line["step"] for line in read_metrics(tmp_path / "stream")] == [1, 2]
+    kept = {"save_strategy": "steps", "save_steps": 2}
+    for steps, resume in ((2, False), (3, True)):
+        _, trainer = made(tmp_path / "stream", data=rows(16).to_iterable_dataset(), max_steps=steps, **kept)
+        trainer.train(resume_from_checkpoint=resume)
+    assert [line["step"] for line in read_metrics(tmp_path / "stream")] == [1, 2, 3]
     kept = {"save_strategy": "epoch", "num_train_epochs": 2, "max_steps": -1}
     anchors = read_triples(NANO["reward_model"] / "anchors.jsonl.gz")[:10]
     cooper = CooperReward("nano", anchors=anchors, **METHOD)
@@ -329,6 +330,89 @@ def test_one_reward_model_in_two_runs_is_refused(tmp_path):
     made(tmp_path / "third", VerifyRM.from_pretrained("nano"), max_steps=1)[1].train()
 
 
+class EvaluateNow(TrainerCallback):
+    """Evaluates and logs before the callback of the reward has its turn."""
+
+    def on_train_begin(self, args, state, control, **_):
+        self.trainer.log({"mine/begin": 1.0})
+
+    def on_step_end(self, args, state, control, **_):
+        self.trainer.evaluate()
+        self.trainer.log({"mine/step": 1.0, "eval_mine": 2.0})
+
+
+@pytest.mark.parametrize("attached", [True, False])
+def test_an_evaluation_between_step_and_stage_2_is_not_learned_from(tmp_path, attached):
+    """Nor where the callback is missing and each batch is used twice."""
+    cooper, first = CooperReward("nano", **METHOD), EvaluateNow()
+    learned, learn = [], cooper.learn
+    cooper.learn = lambda **given: (learned.append(len(cooper.batch.rollouts)), learn(**given))[1]
+    args = arguments(tmp_path, per_device_eval_batch_size=8, num_iterations=1 if attached else 2, max_steps=4)
+    callbacks = [first, cooper.callback] if attached else [first]
+    policy = str(NANO["policy"])
+    trainer = GRPOTrainer(policy, [cooper], args, rows(), eval_dataset=rows(2), callbacks=callbacks)
+    first.trainer = trainer
+    trainer.train()
+    assert learned == [16] * (4 if attached else 2)
+    if attached:
+        lines = read_metrics(tmp_path)
+        assert [line["step"] for line in lines] == [0, 1, 2, 3, 4] and lines[0]["mine/begin"] == 1.0
+        wanted = {"mine/step", "eval_mine", "eval_reward"}
+        assert [wanted - line.keys() for line in lines[1:]] == [set()] * 4
+
+
+def test_training_goes_on_in_the_same_process_after_an_error(tmp_path):
+    class Once(TrainerCallback):
+        def on_step_begin(self, args, state, control, **_):
+            if state.global_step == 3 and not hasattr(self, "done"):
+                self.done = True
+                raise KeyboardInterrupt
+
+    cooper, trainer = made(tmp_path, save_strategy="steps", save_steps=2, max_steps=5)
+    trainer.add_callback(Once())
+    with pytest.raises(KeyboardInterrupt):
+        trainer.train()
+    with pytest.raises(BadInputError, match="already holds a run"):
+        trainer.train()
+    trainer.train(resume_from_checkpoint=True)
+    assert [line["step"] for line in read_metrics(tmp_path)] == [1, 2, 3, 4, 5]
+    assert (tmp_path / "finished.json").is_file() and cooper.core.reward_model.version == 5
+
+
+SIGNALLED = """
+import os, signal, sys, time
+sys.path.insert(0, {tests!r})
+import test_reward_function as t
+
+class Interrupt(t.TrainerCallback):
+    def on_step_begin(self, *_, **__):
+        raise KeyboardInterrupt
+
+_, trainer = t.made({folder!r}, None, method={{"arm": "rule"}})
+trainer.add_callback(Interrupt())
+try:
+    trainer.train()
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+os.kill(os.getpid(), signal.SIGTERM)
+time.sleep(60)
+"""
+
+
+def test_a_process_whose_training_failed_ends_by_a_signal(tmp_path):
+    code = SIGNALLED.format(tests=str(Path(__file__).parent), folder=str(tmp_path))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, "interrupted" in done.stdout) == (-signal.SIGTERM, True), done.stderr[-500:]
+
+
+def test_a_callback_without_its_reward_function_is_told(tmp_path, caplog):
+    cooper = CooperReward(arm="rule", verifier_workers=1)
+    args = arguments(tmp_path, max_steps=1)
+    GRPOTrainer(str(NANO["policy"]), [short], args, rows(8), callbacks=[cooper.callback]).train()
+    assert "the callback of a CooperReward works without it" in caplog.text
+    assert copy.deepcopy(cooper.callback.metrics) is not cooper.callback.metrics
+
+
 @pytest.fixture(scope="module")
 def checkpointed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("checkpointed")
@@ -343,6 +427,10 @@ def checkpointed(tmp_path_factory):
         ({"seed": 4, "max_steps": 4}, "was made with seed = 3, not 4"),
         ({"num_generations": 8, "max_steps": 4}, "was made with num_generations = 4, not 8"),
         ({"per_device_train_batch_size": 8, "max_steps": 4}, "generation batches of 16 completions, not 8"),
+        (
+            {"method": {"reward_model_learning_rate": 1e-3}, "max_steps": 4},
+            "reward_model_learning_rate = 0.0001, not 0.001",
+        ),
         ({"max_steps": 2}, "finished at step 2, nothing is left to train"),
     ],
 )
@@ -369,8 +457,10 @@ def test_a_checkpoint_without_coopers_part_and_one_from_elsewhere(checkpointed, 
     cooper, trainer = made(tmp_path / "run", max_steps=4)
     with pytest.raises(BadInputError, match=r"checkpoint-2: has no part of Cooper's.*cooper.load"):
         trainer.train(resume_from_checkpoint=str(tmp_path / "elsewhere" / "checkpoint-2"))
-    cooper, trainer = made(tmp_path / "run", max_steps=4)
-    cooper.load(tmp_path / "elsewhere" / "checkpoint-2")
+    cooper = CooperReward("nano", **METHOD)
+    cooper.load(tmp_path / "elsewhere" / "checkpoint-2")  # before there is a trainer
+    args = arguments(tmp_path / "run", max_steps=4)
+    trainer = GRPOTrainer(str(NANO["policy"]), [cooper], args, rows(), callbacks=[cooper.callback])
     trainer.train(resume_from_checkpoint=str(tmp_path / "elsewhere" / "checkpoint-2"))
     assert [line["step"] for line in read_metrics(tmp_path / "run")] == [3, 4] and cooper.core.reward_model.version == 4
 

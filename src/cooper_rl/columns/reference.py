@@ -84,4 +84,5 @@ def _only(record: Mapping[str, Any], place: str) -> str:
 
 
 def _columns(record: Mapping[str, Any]) -> str:
-    return ", ".join(sorted(map(str, record))) or "none"
+    named = (f"{name} (null)" if value is None else str(name) for name, value in record.items())
+    return ", ".join(sorted(named)) or "none"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import threading
+from types import FrameType
 from typing import Any
 
 logger = logging.getLogger(__name__)
@@ -14,7 +16,7 @@ class StopSignals:
     """Takes note of signals while a run is trained. Handlers of somebody else's are left alone.
 
     Args:
-        numbers: these signals are taken. A second Ctrl-C ends the run at once.
+        numbers: these signals are taken. A second one ends the run at once.
     """
 
     def __init__(self, *numbers: signal.Signals) -> None:
@@ -24,6 +26,7 @@ class StopSignals:
 
     def install(self) -> None:
         """Takes the signals from now on. Python lets only the main thread do so."""
+        self.received = 0
         if threading.current_thread() is not threading.main_thread():
             return
         for number in self.numbers:
@@ -36,8 +39,18 @@ class StopSignals:
             signal.signal(number, handler)
         self.before = {}
 
-    def _receive(self, number: int, _: Any) -> None:
+    def _receive(self, number: int, frame: Any) -> None:
+        if self.received or not trains(frame):  # the second one, or training has ended with an error
+            self.restore()
+            os.kill(os.getpid(), number)
+            return
         self.received = number
         if number == signal.SIGINT:
-            signal.signal(number, signal.default_int_handler)
             logger.warning("stopping after this step, with a checkpoint; Ctrl-C again stops at once")
+
+
+def trains(frame: FrameType | None) -> bool:
+    """Whether a method `train` is at work, in a stack of calls."""
+    while frame is not None and frame.f_code.co_name != "train":
+        frame = frame.f_back
+    return frame is not None

@@ -31,6 +31,7 @@ class Journal:
         self.folder = Path(folder)
         self.writes = writes
         self.begun = False  # whether `begin` was called: the lines in the folder are this run's
+        self.last: int | None = None  # the step of the last line
         self._lock: IO[str] | None = None
 
     def write(self, report: Report) -> None:
@@ -45,22 +46,20 @@ class Journal:
             self._records("rolled_back", report.step, [_pair(pair) for pair in report.rolled_back])
 
     def log(self, step: int, metrics: Mapping[str, Any]) -> None:
-        """One line of metrics.jsonl."""
+        """A step's line of metrics.jsonl. More metrics of the last line's step go into that line; what it has stays."""
         if not self.writes:
             return
+        row = {"step": step, **{key: finite(value) for key, value in metrics.items()}}
         path = self.folder / METRICS
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as file:
-            file.write(line_of({"step": step, **{key: finite(value) for key, value in metrics.items()}}))
-
-    def add(self, step: int, metrics: Mapping[str, Any]) -> None:
-        """More metrics of a step, into its line of metrics.jsonl where that is the last one."""
-        rows = read_metrics(self.folder) if self.writes and (self.folder / METRICS).is_file() else []
-        if not rows or rows[-1]["step"] != step:
-            self.log(step, metrics)
-            return
-        rows[-1] |= {key: finite(value) for key, value in metrics.items()}
-        write_atomically(self.folder / METRICS, "".join(map(line_of, rows)))
+        rows = read_metrics(self.folder) if step == self.last and path.is_file() else []
+        if rows and rows[-1]["step"] == step:
+            rows[-1] = {**row, **rows[-1]}
+            write_atomically(path, "".join(map(line_of, rows)))
+        else:
+            with path.open("a", encoding="utf-8") as file:
+                file.write(line_of(row))
+        self.last = step
 
     def _records(self, kind: str, step: int, rows: Sequence[dict[str, Any]]) -> None:
         lines = (line_of({"step": step, **{key: finite(value) for key, value in row.items()}}) for row in rows)
@@ -79,6 +78,7 @@ class Journal:
             return
         self._lock = self._lock or locked(self.folder)
         rewind(self.folder, after_step)
+        self.last = after_step
         (self.folder / "finished.json").unlink(missing_ok=True)
         write_atomically(self.folder / "config.yaml", yaml.safe_dump(dict(settings), sort_keys=True))
         write_atomically(self.folder / "environment.json", json.dumps(dict(environment), indent=2) + "\n")

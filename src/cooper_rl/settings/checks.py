@@ -117,7 +117,7 @@ def settings_of_run(folder: Path, kind: type[TrainSettings]) -> TrainSettings | 
     return kind.from_recipe(dict(read_recipe(path)))
 
 
-def check_same(folder: Path, old: Any, new: Any, keys: Iterable[str]) -> None:
+def check_same(folder: Path, old: Any, new: Any, keys: Iterable[str], option: str = "--output_dir") -> None:
     """Refuses settings that differ from those of the run in a folder.
 
     Raises:
@@ -127,4 +127,4 @@ def check_same(folder: Path, old: Any, new: Any, keys: Iterable[str]) -> None:
         before, now = getattr(old, key), getattr(new, key)
         paths = isinstance(before, str) and isinstance(now, str) and os.path.abspath(before) == os.path.abspath(now)
         if before != now and not paths:
-            raise BadInputError(f"{folder}: was made with {key} = {before!r}, not {now!r}; choose another --output_dir")
+            raise BadInputError(f"{folder}: was made with {key} = {before!r}, not {now!r}; choose another {option}")

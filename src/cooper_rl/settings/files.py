@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 from pathlib import Path
@@ -84,7 +85,8 @@ def check_model_folder(name: str | Path, key: str = "") -> None:
     where = f"{key}: {name}" if key else name
     if not folder.exists():
         if looks_local(name):
-            raise MissingFileError(f"{where}: no such model folder")
+            near = difflib.get_close_matches(name, [*EMBEDDED, *ADAPTED], 1)
+            raise MissingFileError(f"{where}: no such model folder{f'; did you mean {near[0]!r}?' if near else ''}")
         check_hub(name, where)
         return
     if name.endswith(".gguf") or any(folder.glob("*.safetensors")) or any(folder.glob("adapters/*.safetensors")):

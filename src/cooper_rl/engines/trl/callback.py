@@ -16,7 +16,6 @@ from transformers import TrainerCallback
 from cooper_rl.checkpoints import complete_checkpoint
 from cooper_rl.engines.stopping import StopSignals
 from cooper_rl.engines.trl.arguments import check_once, steps_of_a_batch
-from cooper_rl.engines.trl.core import copy_of_policy
 from cooper_rl.engines.trl.folder import begin_run
 from cooper_rl.engines.trl.metrics import StepMetrics
 from cooper_rl.engines.trl.policy import drop_gradient, half_types, measure, peak_gigabytes
@@ -38,7 +37,7 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
         self.args: Any = None  # the trainer's, once it is known
         self.model: Any = None
         self.accelerator: Accelerator | None = None
-        self.base_generator: Callable[[], Any] = lambda: copy_of_policy(self.model)
+        self.base_generator: Callable[[], Any] | None = None  # the policy's base model; None: a copy of the policy
         self.metrics, self.signals = StepMetrics(), StopSignals(signal.SIGTERM)
         self.baseline: dict[str, float] = {}  # an evaluation before training, which is step 0 of the run
         self.checkpoint: Path | None = None  # that a resumed run goes on from, where it is not in output_dir
@@ -65,23 +64,28 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
     def before_call(self, step: int, log_metric: Callable[[str, float], None] | None) -> bool:
         """Called by each call of the reward function. Tells whether stage 2 learns from the batch.
 
-        A trainer without the callback cannot tell training from evaluation. Then the last batch of a step is the one
-        that is trained on, and stage 2 takes place at the first call of the next step.
+        Without the callback's events stage 2 takes place at the first call of the next step. Training is told from
+        evaluation by the trainer's model, if `log_metric` is a trainer's; else the last batch of a step is trained on.
         """
-        if self.args is None:
+        if self.args is not None:
+            learns = self.in_step and bool(self.model.training)
+        else:
             self.warn_once(WITHOUT)
+            model = getattr(getattr(log_metric, "__self__", None), "model", None)
+            learns = bool(getattr(model, "training", True))
             if self.reward.batch is not None and self.reward.batch.step != step:
                 self.metrics.keep(self.reward.learn())
-        if self.in_step or self.args is None:
+        if learns:
             self.metrics.send(log_metric)
-        return self.in_step or self.args is None
+        return learns
 
     def on_train_begin(
         self, args: Any, state: Any, control: Any, model: Any = None, processing_class: Any = None, **others: Any
     ) -> None:
         if self.args is None:  # the callback was added after the trainer was made
             self.on_init_end(args, state, control, model)
-        self.model, dataloader = model, others.get("train_dataloader")
+        self.model, self.in_step, self.stopped_by = model, False, ""
+        dataloader = others.get("train_dataloader")
         check_first(self.reward, state, args, None if self.data_checked else dataloader)
         check_template(processing_class, dataloader, args)
         core, self.started = self.reward.build(), time.monotonic()
@@ -113,6 +117,8 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
         self, args: Any, state: Any, control: Any, model: Any = None, processing_class: Any = None, **_: Any
     ) -> None:
         reward, core, batch, now = self.reward, self.reward.core, self.reward.batch, time.perf_counter()
+        if not reward.calls:
+            self.warn_once("the callback of a CooperReward works without it: add it to the trainer's reward_funcs")
         cycle_ends = state.global_step % steps_of_a_batch(args) == 0
         signalled = cycle_ends and core.world.add_up([float(self.signals.received > 0)])[0] > 0
         saving = control.should_save or signalled
@@ -143,14 +149,13 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
             rest = {name: value for name, value in logs.items() if not name.startswith(("train_", "total_"))}
             if self.metrics.complete(rest):
                 journal.log(state.global_step, rest)
-        elif not any(name.startswith("eval_") for name in logs):
-            self.metrics.complete(logs)
-            state.log_history[-1].update(logs)
-            journal.log(state.global_step, logs)
-        elif journal.begun:  # an evaluation: its step has a line already
-            journal.add(state.global_step, logs)
-        else:
+        elif not journal.begun:
             self.baseline.update(logs)
+        else:
+            if not all(name.startswith("eval_") or name == "epoch" for name in logs):
+                self.metrics.complete(logs)
+                state.log_history[-1].update(logs)
+            journal.log(state.global_step, logs)
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Writes the method's part into the trainer's checkpoint, and the mark that it is complete."""

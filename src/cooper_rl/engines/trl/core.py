@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from cooper_rl.devices import own_device
@@ -47,7 +48,8 @@ def make_assistant(reward: Any, args: Any, seed: int) -> Assistant:
     """The negative source `assistant`: the generator that was given, or the policy's base model."""
     generator = reward.assistant
     if generator is None:
-        generator = reward.callback.base_generator()
+        base = reward.callback.base_generator or partial(copy_of_policy, reward.callback.model)
+        generator = base()
         if isinstance(generator, TransformersGenerator):
             generator.template = getattr(args, "chat_template_kwargs", None)
     return Assistant(generator, getattr(args, "max_completion_length", None) or 512, seed)

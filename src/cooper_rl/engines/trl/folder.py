@@ -13,6 +13,7 @@ import torch
 from trl import GRPOConfig
 from trl.trainer.utils import RepeatSampler
 
+from cooper_rl.checkpoints import damage_of
 from cooper_rl.engines.parts import environment, resolved
 from cooper_rl.engines.trl.arguments import batches_of
 from cooper_rl.engines.trl.config import CooperConfig
@@ -23,11 +24,15 @@ from cooper_rl.method.monitor import STATE
 from cooper_rl.settings.checks import check_same, settings_of_run
 from cooper_rl.settings.commands import known_keys
 from cooper_rl.settings.method import CooperSettings
+from cooper_rl.settings.stage2 import UpdateSettings
 from cooper_rl.settings.train import TrainSettings
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.updater import RewardModelUpdater
 
-COMPARED = ("arm", "reward", "cotrain", "seed", "num_generations", "verifier")
+COMPARED = (
+    *("arm", "reward", "cotrain", "seed", "num_generations", "verifier", "reward_threshold"),
+    *(item.name for item in fields(UpdateSettings) if item.name.startswith("reward_model_")),  # a checkpoint has them
+)
 
 
 def begin_run(
@@ -128,6 +133,8 @@ def checkpoint_of(args: Any, state: Any, given: Path | None) -> Path:
             f"{folder}: has no part of Cooper's, since a kill cut it off or it is another run's; resume from the"
             " checkpoint before it, or call cooper.load(folder) first where it is elsewhere"
         )
+    if damage := damage_of(folder):
+        raise BadInputError(f"{folder}: cannot be resumed from, {damage}; resume from the checkpoint before it")
     return folder
 
 
@@ -142,7 +149,7 @@ def check_same_run(core: Cooper, args: Any) -> None:
     old = settings_of_run(folder, TrainSettings)
     if old is None:
         return
-    check_same(folder, old, method, COMPARED)
+    check_same(folder, old, method, COMPARED, "output_dir")
     machine = folder / "environment.json"
     processes = json.loads(machine.read_text()).get("processes") if machine.is_file() else None
     before = old.per_device_train_batch_size * old.generation_batches * (processes or core.world.size)
@@ -158,7 +165,8 @@ def restore_order(dataloader: Any, epoch: int) -> None:
     """Gives TRL's sampler the order of this epoch. In a resumed run it would begin with that of the first again."""
     sampler = dataloader
     while sampler is not None and not isinstance(sampler, RepeatSampler):
-        sampler = getattr(sampler, "batch_sampler", None) or getattr(sampler, "sampler", None)
+        inner = getattr(sampler, "batch_sampler", None)
+        sampler = getattr(sampler, "sampler", None) if inner is None else inner
     if sampler is not None and sampler.shuffle:
         sampler.generator.manual_seed(sampler.seed)
         for _ in range(epoch):  # the orders of the epochs before

@@ -86,8 +86,10 @@ class CooperReward:
             group_size: completions of a prompt, where no trainer tells.
         """
         if self.core is None:
-            args = self.callback.args
+            args, checkpoint = self.callback.args, self.callback.checkpoint
             self.core = make_core(self, args, getattr(args, "num_generations", group_size))
+            if args is None and checkpoint is not None:
+                self.core.load(checkpoint)
         return self.core
 
     def __call__(
@@ -141,4 +143,5 @@ class CooperReward:
     def load(self, folder: str | Path) -> None:
         """Restores what `save` wrote. Called before training, it names the folder that a resumed run goes on from."""
         self.callback.checkpoint = Path(folder)
-        self.build().load(Path(folder))
+        if self.core is not None or self.callback.args is not None:
+            self.build().load(Path(folder))
