@@ -84,7 +84,7 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
     ) -> None:
         if self.args is None:  # the callback was added after the trainer was made
             self.on_init_end(args, state, control, model)
-        self.model, self.in_step, self.stopped_by = model, False, ""
+        self.model, self.in_step, self.stopped_by, self.reward.batch = model, False, "", None
         dataloader = others.get("train_dataloader")
         check_first(self.reward, state, args, None if self.data_checked else dataloader)
         check_template(processing_class, dataloader, args)
@@ -135,7 +135,8 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
             self.stopped_by = "signal" if signalled else "alarm"
             control.should_save = control.should_training_stop = True
         every = core.settings.heldout_steps
-        due = state.global_step == state.max_steps or (every and state.global_step % every == 0)
+        measures = state.global_step == state.max_steps or (every and state.global_step % every == 0)
+        due = measures and (reward.heldout is not None or self.metrics.exact)
         if due:
             metrics.update(measure(reward, model, processing_class, self.accelerator))
         last = state.global_step >= state.max_steps and not self.metrics.exact
