@@ -3,7 +3,7 @@
 Both train the embedded models on the same problems, from the same seeds, in turns that change their order. The figure
 is the ratio of the two times of `train()`, and its spread over the turns.
 
-    OMP_NUM_THREADS=1 python benchmarks/bench_reward.py --steps 20 --turns 5
+    OMP_NUM_THREADS=1 python benchmarks/bench_reward.py --steps 8 --turns 5
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from transformers import PrinterCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from cooper_rl import CooperConfig, CooperReward, CooperTrainer
@@ -58,6 +59,7 @@ def seconds(kind: str, steps: int, rows: Any) -> tuple[float, list[float]]:
     """The time of a run, and its rewards by step."""
     with tempfile.TemporaryDirectory() as folder:
         trainer = make(kind, Path(folder) / "run", steps, rows)
+        trainer.remove_callback(PrinterCallback)
         gc.collect()
         started = time.perf_counter()
         trainer.train()
@@ -69,7 +71,7 @@ def seconds(kind: str, steps: int, rows: Any) -> tuple[float, list[float]]:
 def main() -> None:
     """Prints each turn, and the median ratio with its spread."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--turns", type=int, default=5)
     given = parser.parse_args()
     rows = training_rows(load_problems(WORLD, size=2000))

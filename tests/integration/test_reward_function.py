@@ -263,6 +263,7 @@ def test_what_a_reward_function_cannot_do_is_refused_before_the_first_step(tmp_p
     assert not list(tmp_path.glob("*/metrics.jsonl"))
 
 
+@pytest.mark.slow  # 13 seconds: four short runs
 def test_a_stream_and_checkpoints_by_the_epoch(tmp_path):
     kept = {"save_strategy": "steps", "save_steps": 2}
     for steps, resume in ((2, False), (3, True)):
@@ -284,6 +285,7 @@ def test_a_stream_and_checkpoints_by_the_epoch(tmp_path):
     assert again.state.global_step == 6 and resumed.core.reward_model.version >= 4
 
 
+@pytest.mark.slow  # a short run
 def test_steps_without_a_line_of_their_own(tmp_path):
     """TRL's lines stay where they are; the metrics of the last steps are in the run folder's last line."""
     cooper, trainer = made(tmp_path, others=[short], logging_steps=4, max_steps=6)
@@ -300,6 +302,7 @@ def test_steps_without_a_line_of_their_own(tmp_path):
     assert six["reward"] == trainer.state.log_history[-1]["reward"]
 
 
+@pytest.mark.slow  # a short run
 def test_batches_that_end_within_a_step(tmp_path):
     """Each generated batch is used four times, and each step takes three uses."""
     plan = {"steps_per_generation": 4, "gradient_accumulation_steps": 3, "per_device_train_batch_size": 4}
@@ -361,6 +364,7 @@ def test_an_evaluation_between_step_and_stage_2_is_not_learned_from(tmp_path, at
         assert [wanted - line.keys() for line in lines[1:]] == [set()] * 4
 
 
+@pytest.mark.slow  # two short runs
 def test_training_goes_on_in_the_same_process_after_an_error(tmp_path):
     class Once(TrainerCallback):
         def on_step_begin(self, args, state, control, **_):
@@ -399,6 +403,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.slow  # 11 seconds: a process of its own
 def test_a_process_whose_training_failed_ends_by_a_signal(tmp_path):
     code = SIGNALLED.format(tests=str(Path(__file__).parent), folder=str(tmp_path))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
