@@ -12,10 +12,10 @@ class StepMetrics:
 
     TRL takes metrics from a reward function alone, and stage 2 comes after it. So trackers show a step's metrics in the
     line of the next step. The run folder and `trainer.state.log_history` have each in the line of its own step. A
-    subclass of the trainer can do better: it sets `add`.
+    subclass of the trainer can do better: it sets `line`.
     """
 
-    add: Callable[[Mapping[str, float]], None] | None = None  # into the trainer's own line of the step
+    line: dict[str, list[float]] | None = None  # the trainer's own metrics of its next line
 
     def __init__(self) -> None:
         self.unlogged: dict[str, list[float]] = defaultdict(list)
@@ -26,10 +26,10 @@ class StepMetrics:
         """Keeps a step's metrics for the next line."""
         for name, value in metrics.items():
             self.unlogged[name].append(value)
-        if self.add is None:
+            if self.line is not None:
+                self.line[name].append(value)
+        if self.line is None:
             self.unsent.update(metrics)
-        else:
-            self.add(metrics)
 
     def send(self, log_metric: Callable[[str, float], None] | None) -> None:
         """Gives the last step's metrics to the trackers."""
@@ -43,7 +43,7 @@ class StepMetrics:
     @property
     def exact(self) -> bool:
         """Whether the trainer's lines have each step's metrics."""
-        return self.add is not None
+        return self.line is not None
 
     def complete(self, logs: dict[str, Any]) -> bool:
         """Puts the metrics of a line's own steps into it: their means, as TRL has them of its own metrics.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,8 +27,7 @@ class CooperTrainer(StepCreditTrainer):
         reward_model: as of `CooperReward`.
         args: a CooperConfig; with a GRPOConfig the method has its defaults.
         train_dataset: columns `prompt` (text or messages) and the reference answer (`reference_answer`, `answer`, ...).
-        others: `verifier`, `assistant`, `heldout`, `rehearsal`, `anchors` and `reference_column` as of `CooperReward`,
-            and the arguments of GRPOTrainer; `reward_funcs` are further reward functions.
+        others: arguments of `CooperReward` (those in `OWN`) and of GRPOTrainer; `reward_funcs` are further ones.
 
     Raises:
         BadInputError: the arm needs a reward model, or the data set cannot be trained on.
@@ -56,7 +54,7 @@ class CooperTrainer(StepCreditTrainer):
         super().__init__(model, funcs, args, data, callbacks=callbacks, **others)
         self.enable_credit()
         callback.accelerator, callback.data_checked = self.accelerator, True
-        callback.base_generator, callback.metrics.add = partial(base_of, self), self._add_metrics
+        callback.base_generator, callback.metrics.line = partial(base_of, self), self._metrics["train"]
         self.cooper, self.verifier = self.reward.build(), self.reward.verifier
         self.reward_model = self.cooper.reward_model
 
@@ -64,7 +62,3 @@ class CooperTrainer(StepCreditTrainer):
         self.reward.callback.checkpoint = checkpoint
         if checkpoint is not None and over:
             self.cooper.journal.finish(step_of(checkpoint), 0.0)
-
-    def _add_metrics(self, metrics: Mapping[str, float]) -> None:
-        for name, value in metrics.items():
-            self._metrics["train"][name].append(value)
