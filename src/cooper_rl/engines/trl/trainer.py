@@ -6,8 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from trl import GRPOConfig
-
 from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.engines.trl.core import base_of
 from cooper_rl.engines.trl.credit import StepCreditTrainer
@@ -34,12 +32,7 @@ class CooperTrainer(StepCreditTrainer):
     """
 
     def __init__(
-        self,
-        model: Any,
-        reward_model: Any = None,
-        args: GRPOConfig | None = None,
-        train_dataset: Any = None,
-        **others: Any,
+        self, model: Any, reward_model: Any = None, args: Any = None, train_dataset: Any = None, **others: Any
     ) -> None:
         args, data = args or CooperConfig(output_dir="cooper-run"), as_dataset(train_dataset)
         own = {name: others.pop(name) for name in OWN if name in others}
