@@ -33,6 +33,11 @@ def last_checkpoint(output_dir: str | Path, prefix: str = "checkpoint-") -> Path
     return None
 
 
+def step_of(checkpoint: Path) -> int:
+    """The step after which a checkpoint was written."""
+    return int(checkpoint.name.rpartition("-")[2])
+
+
 def checkpoints(output_dir: str | Path, prefix: str = "checkpoint-") -> list[Path]:
     """The folders named `prefix` and a step, the oldest first. Others, such as `checkpoint-2-backup`, are left out."""
     steps = {path: path.name.removeprefix(prefix) for path in Path(output_dir).glob(f"{prefix}*")}

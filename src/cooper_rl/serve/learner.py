@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cooper_rl.checkpoints import checkpoints, complete_checkpoint, last_checkpoint
+from cooper_rl.checkpoints import checkpoints, complete_checkpoint, last_checkpoint, step_of
 from cooper_rl.engines.parts import environment, resolved
 from cooper_rl.errors import CooperError
 from cooper_rl.evaluation.heldout import HeldOut
@@ -39,7 +39,7 @@ class Learner:
         self.ledger = Ledger(self.folder)
         self.scorer = Scorer(self.cooper, self.ledger, self.settings)
         checkpoint = last_checkpoint(self.folder) if resume else None
-        after = int(checkpoint.name.split("-")[1]) if checkpoint else -1
+        after = step_of(checkpoint) if checkpoint else -1
         self.cooper.journal.begin(resolved(recipe, self.settings), environment(self.settings.seed), after)
         if checkpoint:
             self.cooper.load(checkpoint)
@@ -130,7 +130,7 @@ class Learner:
         folder = self.folder / f"checkpoint-{self.step}"
         self.cooper.save(folder)
         complete_checkpoint(folder, self.step)
-        steps = [int(path.name.split("-")[1]) for path in checkpoints(self.folder)]
+        steps = [step_of(path) for path in checkpoints(self.folder)]
         kept = self.settings.save_total_limit
         for step in steps[:-kept] if kept else []:
             shutil.rmtree(self.folder / f"checkpoint-{step}")

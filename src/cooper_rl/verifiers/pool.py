@@ -247,10 +247,9 @@ class RuleVerifier:
 
 
 def by_several(found: Sequence[Verification]) -> Verification:
-    """The verification of a completion by several references, of which each is right, out of those by each one.
+    """The verification of a completion that has several right references, from its verifications by each of them.
 
-    It is CORRECT if it is so by one. It is wrong only if it is surely wrong by all. Otherwise it is what it is by the
-    first that leaves it open.
+    One CORRECT makes it CORRECT. It is wrong only if it is surely wrong by all. Otherwise it is the first that is open.
     """
     right = (each for each in found if each.verdict is Verdict.CORRECT)
     open_ = (each for each in found if not each.surely_wrong)

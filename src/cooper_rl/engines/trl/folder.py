@@ -38,7 +38,7 @@ COMPARED = (
 def begin_run(
     callback: Any, core: Cooper, state: Any, dataloader: Any, measure: Callable[[], dict[str, float]]
 ) -> None:
-    """Begins a new run, or goes on with one from its checkpoint.
+    """Begins a new run, or resumes one from its checkpoint.
 
     Args:
         callback: the CooperCallback.

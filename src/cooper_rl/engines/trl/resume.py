@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import TrainOutput
 
-from cooper_rl.checkpoints import COMPLETE, checkpoints, last_checkpoint
+from cooper_rl.checkpoints import COMPLETE, checkpoints, last_checkpoint, step_of
 from cooper_rl.engines.trl.lean import LeanGRPOTrainer
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.verifyrm.trainer import take_up
@@ -61,11 +61,6 @@ def resumable(args: Any, given: str | Path | bool | None) -> Path | None:
     if given and checkpoint is None:
         raise BadInputError(f"{args.output_dir}: has no whole checkpoint; leave out resume_from_checkpoint")
     return checkpoint
-
-
-def step_of(checkpoint: Path) -> int:
-    """The step after which a checkpoint was written."""
-    return int(checkpoint.name.rpartition("-")[2])
 
 
 def is_finished(args: Any, checkpoint: Path) -> bool:

@@ -80,6 +80,7 @@ def check_rows(dataset: Any, what: str = "the training data set", reference_colu
     """
     if dataset is None or length_of(dataset) == 0:
         raise BadInputError(f"{what} is empty")
+    stream = length_of(dataset) is None
     for row, record in enumerate(_records(dataset)):
         place = f"{what}: row {row}"
         if "prompt" in record:
@@ -87,7 +88,7 @@ def check_rows(dataset: Any, what: str = "the training data set", reference_colu
         elif "environment" not in record:  # which gives the prompt itself
             raise BadInputError(f"{place}: no column 'prompt'; it has {', '.join(sorted(map(str, record)))}")
         reference_of(record, place, reference_column)
-        if length_of(dataset) is None:
+        if stream:
             return
 
 
@@ -129,7 +130,7 @@ def as_dataset(rows: Any) -> Any:
 
 
 def check_size(dataset: Any, args: Any) -> None:
-    """Refuses a data set that is smaller than a batch, of which TRL would train on nothing.
+    """Refuses a data set that is smaller than a batch: TRL would train on nothing.
 
     Raises:
         BadInputError: with both numbers.
@@ -152,8 +153,8 @@ def check_first(reward: Any, state: Any, args: Any, dataloader: Any) -> None:
         dataloader: None where the data set was looked through already.
 
     Raises:
-        BadInputError: a setting that needs more than a reward function, a data set that cannot be trained on, or a
-            finished run, of which transformers would take one step more.
+        BadInputError: a setting needs more than a reward function, the data set cannot be trained on, or the run is
+            finished. transformers would train a finished run for one step more.
     """
     if reward.settings.credit != "outcome" and reward.policy_values is None:
         raise BadInputError(

@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cooper_rl.checkpoints import step_of
 from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.engines.trl.core import base_of
 from cooper_rl.engines.trl.credit import StepCreditTrainer
-from cooper_rl.engines.trl.resume import step_of
 from cooper_rl.engines.trl.reward import CooperReward
 from cooper_rl.engines.trl.rows import as_dataset, check_data
 from cooper_rl.settings.method import CooperSettings

@@ -73,7 +73,7 @@ def whole_groups(rows: Rows, size: int) -> list[int]:
 
 
 def rewards_of(batch: Batch, whole: Sequence[int], count: int) -> list[float]:
-    """The reward of each of `count` rows, of which `batch` has those that `whole` numbers.
+    """The reward of each of `count` rows. `whole` has the numbers of the rows that are in `batch`.
 
     verl has no value for "no reward". A row that could not be judged gets the mean of its group, so that its advantage
     is 0. So is that of the rows in no whole group, which get 0.
