@@ -24,7 +24,7 @@ def question_of(record: Mapping[str, Any], place: str) -> str:
         BadInputError: there is none, or it is neither a text nor a number nor messages.
     """
     for name in QUESTIONS:
-        text = _text_of(value_at(record, name), place, name)
+        text = question_text(value_at(record, name), place, name)
         if text.strip():
             body = record.get("Body")
             joined = isinstance(body, str) and text == record.get("Question")
@@ -36,7 +36,12 @@ def question_of(record: Mapping[str, Any], place: str) -> str:
     raise BadInputError(f"{place}: the record needs one of {', '.join(QUESTIONS)}; it has {columns}")
 
 
-def _text_of(value: Any, place: str, name: str) -> str:
+def question_text(value: Any, place: str, name: str) -> str:
+    """The question in one column: a text, a number written out, or what the user says in messages; "" for a gap.
+
+    Raises:
+        BadInputError: it is something else.
+    """
     value = plain(value, place, name)
     if value is None or (isinstance(value, float) and math.isnan(value)):  # a gap in a table
         return ""

@@ -10,7 +10,7 @@ from typing import Any
 from datasets import Dataset
 from transformers import PreTrainedTokenizerBase
 
-from cooper_rl.columns import assistant_text, reference_of, user_text, worked_solution_of
+from cooper_rl.columns import assistant_text, question_text, reference_of, user_text, worked_solution_of
 from cooper_rl.errors import BadInputError
 from cooper_rl.generation import conversation
 from cooper_rl.generation.sample import rendered
@@ -51,13 +51,11 @@ def question_of(record: Mapping[str, Any], prompt: Any, place: str) -> str:
     """The column `question` where it has one, else what the user says in the prompt.
 
     Raises:
-        BadInputError: the prompt is empty or no text.
+        BadInputError: the column cannot be read, or the prompt is empty or no text.
     """
-    own = record.get("question")
-    if isinstance(own, str) and own.strip():
+    own = question_text(record.get("question"), place, "question")
+    if own.strip():
         return own
-    if isinstance(own, int | float) and not isinstance(own, bool) and math.isfinite(own):
-        return str(own)
     if prompt is None or (isinstance(prompt, str) and not prompt.strip()) or not len(prompt):
         raise BadInputError(f"{place}: column 'prompt' is empty; leave the row out or fill it in")
     try:
