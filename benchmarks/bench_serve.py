@@ -195,7 +195,7 @@ def alone(folder: Path, steps: int) -> None:
     recipe = load_recipe(RECIPE, words(folder, steps)[2:])
     named, config = settings_of(recipe)
     trainer = build_trainer(named, config)
-    trainer.cooper.journal.begin(resolved(recipe, config), environment(config.seed), -1)
+    trainer.cooper.journal.begin(resolved(recipe, config, config.max_steps), environment(config.seed), -1)
     times = StepTimes.of(trainer, folder)
     with trainer.verifier:
         trainer.train()

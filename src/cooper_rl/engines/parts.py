@@ -205,10 +205,10 @@ def resolve_triples(name: str, part: str) -> str:
     return str(EMBEDDED[name]["reward_model"] / f"{part}.jsonl.gz") if name in EMBEDDED else name
 
 
-def resolved(recipe: Mapping[str, Any], config: MethodSettings) -> dict[str, Any]:
+def resolved(recipe: Mapping[str, Any], method: MethodSettings, max_steps: int) -> dict[str, Any]:
     """The content of config.yaml: the recipe without tokens, with the defaults filled in that decide about the run."""
-    chosen = {name: getattr(config, name) for name in ("seed", "arm", "reward", "cotrain")}
-    return {**without_tokens(recipe), **chosen, "max_steps": getattr(config, "max_steps", -1)}
+    chosen = {name: getattr(method, name) for name in ("seed", "arm", "reward", "cotrain")}
+    return {**without_tokens(recipe), **chosen, "max_steps": max_steps}
 
 
 def version_of(name: str) -> str | None:

@@ -49,7 +49,7 @@ def run_training(recipe: Mapping[str, Any], *, resume: bool = False) -> None:
     named, config = settings_of(recipe)
     check_supported(named, config, resume=resume)
     trainer = PlainTrainer(load_parts(named, config), config, named.system_prompt)
-    trainer.cooper.journal.begin(resolved(recipe, config), environment(config.seed), -1)
+    trainer.cooper.journal.begin(resolved(recipe, config, config.max_steps), environment(config.seed), -1)
     with trainer.verifier:
         trainer.train()
 

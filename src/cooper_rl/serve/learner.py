@@ -40,7 +40,8 @@ class Learner:
         self.scorer = Scorer(self.cooper, self.ledger, self.settings)
         checkpoint = last_checkpoint(self.folder) if resume else None
         after = step_of(checkpoint) if checkpoint else -1
-        self.cooper.journal.begin(resolved(recipe, self.settings), environment(self.settings.seed), after)
+        settings = resolved(recipe, self.settings, self.settings.max_steps)
+        self.cooper.journal.begin(settings, environment(self.settings.seed), after)
         if checkpoint:
             self.cooper.load(checkpoint)
             self.step = after

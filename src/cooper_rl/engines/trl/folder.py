@@ -96,13 +96,11 @@ def check_new_folder(core: Cooper, resume_by: str) -> None:
 
 def begin_folder(callback: Any, core: Cooper, state: Any) -> None:
     """Writes a run's settings and environment, and deletes what it wrote after the step that it goes on from."""
-    args, settings = callback.args, callback.recipe
-    if settings is None:
+    args, recipe, steps = callback.args, callback.recipe, callback.args.max_steps
+    if recipe is None:
         model = {"model_name_or_path": callback.model.config._name_or_path}
-        settings = {**model, **chosen_settings(args, core.settings)}
-    steps = state.max_steps if callback.recipe is None else args.max_steps
-    settings = {**resolved(settings, core.settings), "max_steps": steps}
-    core.journal.begin(settings, environment(args.seed), state.global_step or -1)
+        recipe, steps = {**model, **chosen_settings(args, core.settings)}, state.max_steps
+    core.journal.begin(resolved(recipe, core.settings, steps), environment(args.seed), state.global_step or -1)
 
 
 def chosen_settings(args: GRPOConfig, settings: CooperSettings) -> dict[str, Any]:
