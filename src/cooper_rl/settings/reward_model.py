@@ -24,6 +24,11 @@ class FilesSettings:
         "The model is trained on the labelled triples of these files (JSONL, JSON, CSV, also .gz, or parquet) or hub "
         "data sets.",
     )
+    train_sizes: list[int] = setting(
+        [],
+        "At most this many triples of each of the train_files are drawn, half of them right, in the files' order; 0 "
+        "takes all of a file, and an empty list all of each.",
+    )
     output_dir: str = setting("", "The trained VerifyRM and its model card go into this folder.")
     eval_files: list[str] = setting(
         [],
@@ -32,6 +37,9 @@ class FilesSettings:
     )
     heldout_fraction: float = setting(
         0.1, "This share of the questions is held out where there are no eval_files.", least=0, most=1
+    )
+    heldout_size: int = setting(
+        0, "At most this many of the held-out triples are measured, drawn at random; 0 takes all.", least=0
     )
     seed: int = setting(0, "The split, the order of triples, augmentation and a new head are drawn with this seed.")
 
@@ -167,6 +175,19 @@ class AugmentationSettings:
         least=0,
         most=1,
     )
+    augment_aliases: float = setting(
+        0.0,
+        "This share of the triples with aliases is repeated with one of them as the reference answer.",
+        least=0,
+        most=1,
+    )
+    augment_counterfactual: float = setting(
+        0.0,
+        "This share of the triples of each file is repeated under a wrong reference answer, that of another question, "
+        "and labelled wrong; right completions come first.",
+        least=0,
+        most=1,
+    )
 
 
 @dataclass(kw_only=True)
@@ -209,6 +230,11 @@ class RewardModelTrainConfig(
         if self.adapters_rank and not self.merge_adapters:
             raise BadInputError(
                 "train-rm: adapters_rank and merge_adapters = false both save adapters; set one of them"
+            )
+        if len(self.train_sizes) not in (0, len(self.train_files)):
+            raise BadInputError(
+                f"train-rm: train_sizes has {len(self.train_sizes)} numbers for {len(self.train_files)} train_files; "
+                "give one for each"
             )
         if self.heldout_fraction == 1:
             raise BadInputError("train-rm: heldout_fraction = 1 leaves nothing to train on; it must be below 1")
