@@ -1,4 +1,4 @@
-"""Triples under another reference answer: one of the aliases, which keeps the label, or a wrong one, which makes it wrong.
+"""Triples under another reference answer: an alias, which keeps the label, or a wrong one, which makes them wrong.
 
 A counterfactual triple has the answer of another question as its reference. It is wrong for certain, whatever its
 completion says. Beside the right triple that it was made of, it differs in the reference alone: only a model that reads
