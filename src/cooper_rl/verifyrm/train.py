@@ -61,6 +61,8 @@ def train_reward_model(
     folder.mkdir(parents=True, exist_ok=True)
     if not checkpoint:
         (folder / "metrics.jsonl").unlink(missing_ok=True)
+    if config.frozen_layers:
+        freeze(reward_model, config.frozen_layers)
     if config.lora_rank:
         reward_model.add_adapters(config.lora_rank, config.lora_alpha, base=config.model_name_or_path)
     trainer = RewardModelTrainer(reward_model, train, heldout, config, progress)
@@ -207,6 +209,21 @@ def load(config: RewardModelTrainConfig) -> VerifyRM:
         return found
     settings = VerifyRMSettings(with_reference=config.with_reference, max_tokens=config.max_tokens)
     return VerifyRM.from_backbone(path, settings=settings, seed=config.seed)
+
+
+def freeze(reward_model: VerifyRM, count: int) -> None:
+    """Leaves the embeddings and the first `count` layers out of training, in place.
+
+    Raises:
+        BadInputError: the model has not more layers than that, or none that are found.
+    """
+    model = reward_model.model
+    lists = [module for module in model.modules() if isinstance(module, torch.nn.ModuleList)]
+    layers = next((found for found in lists if len(found) == model.config.num_hidden_layers), None)
+    if layers is None or count >= len(layers):
+        raise BadInputError(f"frozen_layers = {count}: the model has {len(layers or [])} layers; one has to be trained")
+    for part in (model.get_input_embeddings(), *layers[:count]):
+        part.requires_grad_(False)
 
 
 def as_adapters(trained: VerifyRM, config: RewardModelTrainConfig) -> VerifyRM:
