@@ -46,7 +46,7 @@ def eval_rm(
         str | None,
         typer.Option(help="A VerifyRM: folder, hub id, or a shipped one (nano, nano-weekdays, smollm2-135m)."),
     ] = None,
-    verifier: Annotated[str, typer.Option(help="The rule to compare with.")] = "math",
+    verifier: Annotated[str, typer.Option(help="The rule to compare with; none leaves it out.")] = "math",
     judge: Annotated[str | None, typer.Option(help="A language model to compare with, named as in collect.")] = None,
     size: Annotated[int | None, typer.Option(min=1, help="Draw this many records of each file.")] = None,
     heldout: Annotated[
@@ -80,7 +80,7 @@ def eval_rm(
         check_labelled(file)
     settings = EvalSettings(
         model=model,
-        verifier=verifier,
+        verifier=None if verifier == "none" else verifier,
         judge=judge,
         size=size,
         heldout=heldout,
