@@ -44,7 +44,9 @@ def eval_rm(
     ],
     model: Annotated[
         str | None,
-        typer.Option(help="A VerifyRM: folder, hub id, or a shipped one (nano, nano-weekdays, smollm2-135m)."),
+        typer.Option(
+            help="A VerifyRM: folder, hub id, or a shipped one: nano, nano-weekdays, smollm2-135m, smollm2-135m-beyond."
+        ),
     ] = None,
     verifier: Annotated[str, typer.Option(help="The rule to compare with; none leaves it out.")] = "math",
     judge: Annotated[str | None, typer.Option(help="A language model to compare with, named as in collect.")] = None,
