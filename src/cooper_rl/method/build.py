@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from cooper_rl.method.alarm import HackingAlarm
+from cooper_rl.method.alarm import AcceptanceAlarm, HackingAlarm
 from cooper_rl.method.audit import Audit
+from cooper_rl.method.counterfactual import Counterfactual, read_answers
 from cooper_rl.method.doubt import Doubt
 from cooper_rl.method.guard import Guard
 from cooper_rl.method.journal import Journal
@@ -59,15 +60,19 @@ def make_cooper(
     given = settings.rule_misses_per_hit
     misses = misses_per_hit(verifier.kind) if given is None else given
     doubt = Doubt(misses, settings.mined_max_right, reward_model if settings.cotrain else None)
-    monitors = make_monitors(settings, reward_model, anchors, world, misses)
+    asking = None
+    if reward_model is not None and settings.counterfactual_references:
+        asking = Counterfactual(settings, verifier, reward_model, world, read_answers(settings.counterfactual_answers))
+    own = [monitor for monitor in (doubt if settings.cotrain else None, asking) if monitor]
     return Cooper(
         settings,
         verifier,
         reward_model,
-        Pairs(settings, verifier, sources, world),
-        Labelled(settings, rehearsal if settings.cotrain else (), world),
+        Pairs(settings, verifier, sources, world, asking),
+        Labelled(settings, rehearsal if settings.cotrain else (), world, asking),
         doubt,
-        [doubt, *monitors] if settings.cotrain else monitors,
+        asking,
+        [*own, *make_monitors(settings, reward_model, anchors, world, misses)],
         world,
         journal,
     )
@@ -109,7 +114,14 @@ def make_monitors(
     """The monitors in their order: the audit, the alarm, the user's own, and the guard, which decides what is kept."""
     monitors: list[Monitor] = [Audit(misses)]
     if reward_model is not None:
-        monitors.append(HackingAlarm(settings.alarm_action))
+        asks = settings.counterfactual_references and "monitor" in settings.counterfactual_uses
+        probability = settings.alarm_probability
+        alarm = (
+            AcceptanceAlarm(settings.alarm_action, probability=probability)
+            if asks
+            else HackingAlarm(settings.alarm_action)
+        )
+        monitors.append(alarm)
     monitors += [find("cooper_rl.monitors", name, {})() for name in settings.monitors]
     if reward_model is not None and settings.cotrain and anchors and settings.guard_steps:
         monitors.append(Guard(settings, reward_model, anchors, world))

@@ -166,6 +166,12 @@ class AlarmSettings:
         "When the hacking alarm fires, log writes a warning, stop ends the run with a checkpoint, and hybrid changes "
         "the reward to hybrid.",
     )
+    alarm_probability: float = setting(
+        0.01,
+        "The alarm on wrong references fires with at most this probability in a whole run without hacking.",
+        least=1e-9,
+        most=0.5,
+    )
     monitors: list[str] = setting(
         [], "These monitors of your own watch each step, before the guard; each is named as module:Class."
     )

@@ -1,0 +1,62 @@
+"""The settings of counterfactual references: wrong references that accepted completions are asked under."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from cooper_rl.errors import BadInputError
+from cooper_rl.settings.fields import setting
+
+USES = ("reward", "negatives", "monitor")
+
+
+@dataclass
+class CounterfactualSettings:
+    """What accepted completions are asked under wrong references for."""
+
+    HEADING: ClassVar[str] = "Counterfactual references"
+
+    counterfactual_references: int = setting(
+        0,
+        "An accepted completion is asked under this many wrong references, which are answers of other questions; 0 "
+        "asks none.",
+        least=0,
+    )
+    counterfactual_uses: list[str] = setting(
+        ["reward", "negatives", "monitor"],
+        "What is found serves for these uses. reward pays nothing for what fits a wrong reference as well. negatives "
+        "teaches the reward model that the completion is wrong there. monitor gives the alarm its evidence.",
+    )
+    counterfactual_form: Literal["refused", "margin", "best_fit"] = setting(
+        "refused",
+        "A completion is paid where each wrong reference has it refused (refused), where it scores higher by "
+        "counterfactual_margin under its own (margin), or where it fits its own best, among the answers of its group "
+        "too (best_fit).",
+    )
+    counterfactual_margin: float = setting(
+        0.25,
+        "This much higher a completion has to score under its own reference, with the form margin.",
+        least=0,
+        most=1,
+    )
+    counterfactual_per_step: int = setting(
+        24,
+        "Each update also trains the reward model on this many accepted completions under wrong references, half of "
+        "them those that score highest there.",
+        least=0,
+    )
+    counterfactual_answers: str = setting(
+        "", "Wrong references are also drawn from this text file, one answer a line, and not from the run's alone."
+    )
+
+
+def check_counterfactual(settings: CounterfactualSettings) -> None:
+    """Checks that the uses are known.
+
+    Raises:
+        BadInputError: one is not.
+    """
+    for use in settings.counterfactual_uses:
+        if use not in USES:
+            raise BadInputError(f"counterfactual_uses: {use!r} is not one of {', '.join(USES)}")
