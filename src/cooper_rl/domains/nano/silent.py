@@ -3,8 +3,8 @@
 A rule that proves right answers only: `positive_math` and `positive_math_verify` say CORRECT where `math` and
 `math_verify` do. Where those say INCORRECT or find no answer, these say that they cannot read the answer.
 
-A rule that reads a part of the wordings only: `math_75`, `math_50` and `math_25` leave the others open, whether right or
-wrong. The wording is the completion without its numbers and weekdays. Nothing is drawn: a hash of the wording decides.
+A rule that reads a part of the wordings only: `math_75`, `math_50` and `math_25` leave the others open, whether right
+or wrong. The wording is the completion without its numbers and weekdays. Nothing is drawn: a hash of it decides.
 """
 
 from __future__ import annotations
