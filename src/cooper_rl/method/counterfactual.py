@@ -93,7 +93,7 @@ class Counterfactual(Monitor):
         askings = self._askings(batch)
         rows = [(batch.rollouts[asking.place], each) for asking in askings for each in asking.references]
         triples = [Triple(rollout.question, other, rollout.completion) for rollout, other in rows]
-        scores = iter(self.reward_model.score(triples) if triples or self.world.size > 1 else ())
+        scores = iter(self.reward_model.score(triples))
         for asking in askings:
             asking.scores = {other: next(scores) for other in asking.references}
         own = [(asking.place, self._answered(batch.rollouts[asking.place], asking, reward)) for asking in askings]

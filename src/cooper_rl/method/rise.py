@@ -38,6 +38,7 @@ class RiseTest:
         low_M = self.level_M[:-1]
         for share in shares:
             self.first_SM *= 1 + STAKES[:, None] * (low_M - share) / (1 - low_M)
+        self.first_SM = np.minimum(self.first_SM, MOST)
 
     def add_later(self, shares: Sequence[float]) -> None:
         """Takes in the observations of a later step.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cooper_rl.method.agreement import complete
 from cooper_rl.method.loop import Cooper
-from cooper_rl.records import Rollout, Sample
+from cooper_rl.records import Batch, Rollout, Sample
 from cooper_rl.serve.errors import RefusedError
 from cooper_rl.serve.ledger import Entry, Ledger
 from cooper_rl.serve.wire import Answer, SampleBody, ScoreAnswer, ScoreBody, together
@@ -131,7 +131,10 @@ class Scorer:
         judged = self.cooper.judge(samples)
         answered = [(rollout, None) for rollout in judged.rollouts]
         rollouts = complete(answered, self.settings.num_generations, self.cooper.reward)
-        return dict(zip(keys, rollouts, strict=True)), judged.seconds
+        batch = Batch(self.version, tuple(rollouts))
+        if self.cooper.counterfactual:
+            batch = self.cooper.counterfactual.ask(batch, self.cooper.reward)
+        return dict(zip(keys, batch.rollouts, strict=True)), judged.seconds
 
     def _record(
         self, draft: Draft, rollouts: Mapping[Key, Rollout], fresh: Mapping[Key, Answer], seconds: float
