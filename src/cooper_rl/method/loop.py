@@ -100,8 +100,7 @@ class Cooper:
         first = sum(map(len, ranks[: self.world.rank]))
         weigh = partial(self.doubt.weigh, step=step) if self.settings.cotrain else None
         rollouts = complete([row for rank in ranks for row in rank], self.settings.num_generations, self.reward, weigh)
-        own = range(first, first + len(judged.rollouts))
-        batch = replace(judged, step=step, rollouts=tuple(rollouts), own=own)
+        batch = replace(judged, step=step, rollouts=tuple(rollouts), own=range(first, first + len(judged.rollouts)))
         if self.counterfactual:
             batch = self.counterfactual.ask(batch, self.reward)
         if self.settings.cotrain:

@@ -131,7 +131,7 @@ class Scorer:
         judged = self.cooper.judge(samples)
         answered = [(rollout, None) for rollout in judged.rollouts]
         rollouts = complete(answered, self.settings.num_generations, self.cooper.reward)
-        batch = Batch(self.version, tuple(rollouts))
+        batch = Batch(self.version + 1, tuple(rollouts))  # the step that learns from it, where each has an update
         if self.cooper.counterfactual:
             batch = self.cooper.counterfactual.ask(batch, self.cooper.reward)
         return dict(zip(keys, batch.rollouts, strict=True)), judged.seconds
