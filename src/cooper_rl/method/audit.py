@@ -46,6 +46,27 @@ def rollout_metrics(rollouts: Sequence[Rollout], misses_per_hit: float = 0.0) ->
         "hacking/gap": mean_reward(paid) - sum(r.verdict is Verdict.CORRECT for r in paid) / max(1, len(paid)),
         "hacking/several_answers_rate": sum(r.verification.several_answers for r in rollouts) / count,
         **false_positives(rollouts, misses_per_hit),
+        **youden(rollouts),
+    }
+
+
+def youden(rollouts: Sequence[Rollout]) -> dict[str, float]:
+    """Youden's J of the reward model by the rule: acceptance of right rollouts less that of wrong ones, from -1 to 1.
+
+    It is given over all wrong rollouts, and over those of each kind: with no answer, with several, with another one.
+    A J of 0 means that the reward teaches nothing about rollouts of that kind.
+    """
+    scored = [r for r in rollouts if not math.isnan(r.score)]
+    right = [r.score > THRESHOLD for r in scored if r.verdict is Verdict.CORRECT]
+    wrong = [r for r in scored if r.verification.surely_wrong]
+    several = [r for r in wrong if r.verification.several_answers]
+    none = [r for r in wrong if r.reason is Reason.NO_ANSWER and not r.verification.several_answers]
+    other = [r for r in wrong if r.verification.doubtful]
+    kinds = {"": wrong, "_no_answer": none, "_several_answers": several, "_other_answer": other}
+    return {
+        f"hacking/youden_j{name}": fmean(right) - fmean(r.score > THRESHOLD for r in own)
+        for name, own in kinds.items()
+        if right and own
     }
 
 

@@ -30,9 +30,9 @@ class CounterfactualSettings:
     )
     counterfactual_form: Literal["refused", "margin", "best_fit"] = setting(
         "refused",
-        "A completion is paid where each wrong reference has it refused (refused), where it scores higher by "
-        "counterfactual_margin under its own (margin), or where it fits its own best, among the answers of its group "
-        "too (best_fit).",
+        "refused pays a completion where it is refused under each wrong reference. margin pays it where it scores "
+        "higher by counterfactual_margin under its own. best_fit pays it where it fits its own best, among the answers "
+        "of its group too.",
     )
     counterfactual_margin: float = setting(
         0.25,
