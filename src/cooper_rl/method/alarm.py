@@ -78,19 +78,15 @@ class AcceptanceAlarm(Alarm):
 
     def fires(self, report: Report) -> tuple[bool, dict[str, float]]:
         assert report.batch
-        shares = by_prompt(report.batch.rollouts)
-        if shares:
-            self.steps += 1
-            self.add(shares)
-        evidence = {"hacking/alarm_evidence": math.log10(max(self.test.evidence, 1e-99))}
-        return self.fired or self.test.evidence >= 1 / self.probability, evidence
+        fires = self.fires_on(by_prompt(report.batch.rollouts))
+        return self.fired or fires, {"hacking/alarm_evidence": math.log10(max(self.test.evidence, 1e-99))}
 
-    def add(self, shares: Sequence[float]) -> None:
-        """Takes in the prompts of a step."""
-        if self.steps <= self.baseline:
-            self.test.add_first(shares)
-        else:
-            self.test.add_later(shares)
+    def fires_on(self, shares: Sequence[float]) -> bool:
+        """Takes in the prompts of a step. A step without a tested completion does not count."""
+        self.steps += bool(shares)
+        if shares:
+            (self.test.add_first if self.steps <= self.baseline else self.test.add_later)(shares)
+        return self.test.evidence >= 1 / self.probability
 
     def finding(self, report: Report) -> str:
         return (
