@@ -3,8 +3,10 @@
 A rule that proves right answers only: `positive_math` and `positive_math_verify` say CORRECT where `math` and
 `math_verify` do. Where those say INCORRECT or find no answer, these say that they cannot read the answer.
 
-A rule that reads a part of the wordings only: `math_75`, `math_50` and `math_25` leave the others open, whether right
-or wrong. The wording is the completion without its numbers and weekdays. Nothing is drawn: a hash of it decides.
+A rule that reads a known share of what is right: `weekdays_100` reads every right answer of `nano-weekdays`, as the
+world's own scorer does. `weekdays_75`, `weekdays_50` and `weekdays_25` read so many percent of the wordings and leave
+the others open, whether right or wrong. The wording is the completion without its numbers and weekdays. Nothing is
+drawn: a hash of it decides.
 """
 
 from __future__ import annotations
@@ -12,13 +14,14 @@ from __future__ import annotations
 import re
 import zlib
 
+from cooper_rl.domains.nano.worlds import WORLDS
 from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers.math.day_names import WEEKDAYS
 from cooper_rl.verifiers.math.library import explain as explain_by_library
 from cooper_rl.verifiers.math.numerals import NUMBER_WORDS
 from cooper_rl.verifiers.math.verifier import explain
 
-_VALUE = re.compile(rf"[-\d.,/%]*\d|\b(?:{'|'.join((*WEEKDAYS, *NUMBER_WORDS))})\b", re.IGNORECASE)
+_VALUE = re.compile(rf"[-\d.,/]*\d%?|\b(?:{'|'.join((*WEEKDAYS, *NUMBER_WORDS))})\b", re.IGNORECASE)
 
 
 def unread(found: Verification) -> Verification:
@@ -46,22 +49,29 @@ def wording(completion: str) -> str:
     return " ".join(_VALUE.sub("_", completion).casefold().split())
 
 
-def _read(reference: str, completion: str, percent: int) -> Verification:
-    found = explain(reference, completion)
-    hidden = zlib.crc32(wording(completion).encode()) % 100 >= percent
-    return unread(found) if hidden and found.reason is not Reason.BAD_REFERENCE else found
+def _weekdays(reference: str, completion: str, percent: int) -> Verification:
+    """The verification by the world's own reading, of this share of the wordings."""
+    if zlib.crc32(wording(completion).encode()) % 100 >= percent:
+        return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, reference)
+    stated = WORLDS["nano-weekdays"].stated(completion)
+    return explain(reference, completion) if stated is None else explain(reference, stated)
 
 
-def math_75(reference: str, completion: str) -> Verification:
-    """`math` on three quarters of the wordings."""
-    return _read(reference, completion, 75)
+def weekdays_100(reference: str, completion: str) -> Verification:
+    """Reads every right answer of `nano-weekdays`."""
+    return _weekdays(reference, completion, 100)
 
 
-def math_50(reference: str, completion: str) -> Verification:
-    """`math` on half of the wordings."""
-    return _read(reference, completion, 50)
+def weekdays_75(reference: str, completion: str) -> Verification:
+    """As `weekdays_100`, on three quarters of the wordings."""
+    return _weekdays(reference, completion, 75)
 
 
-def math_25(reference: str, completion: str) -> Verification:
-    """`math` on a quarter of the wordings."""
-    return _read(reference, completion, 25)
+def weekdays_50(reference: str, completion: str) -> Verification:
+    """As `weekdays_100`, on half of the wordings."""
+    return _weekdays(reference, completion, 50)
+
+
+def weekdays_25(reference: str, completion: str) -> Verification:
+    """As `weekdays_100`, on a quarter of the wordings."""
+    return _weekdays(reference, completion, 25)
