@@ -15,6 +15,7 @@ from typing import Any, TextIO, cast
 from cooper_rl.errors import BadInputError
 
 REFERENCE_FIELDS = ("reference", "reference_answer", "answer")
+COMPLETION_FIELDS = ("completion", "response")
 LABEL_FIELDS = ("correct", "label")
 LABEL_TEXTS = {"true": True, "1": True, "false": False, "0": False}  # as CSV has them
 

@@ -117,6 +117,12 @@ class LabelledCompletion:
     problem_id: str = ""
     ends: tuple[int, ...] = ()  # offsets just after the steps, where the record says what its steps are
     first_error: int | None = None  # index of the first wrong step, -1 where none is wrong; None: not known
+    aliases: tuple[str, ...] = ()  # further answers that are as right as the reference answer
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The answers that count as right, the reference answer first."""
+        return (self.reference_answer, *self.aliases)
 
     def prefix_labels(self, steps: int) -> list[int]:
         """1 for each prefix of so many steps that counts as right, else 0.

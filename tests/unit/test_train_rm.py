@@ -196,6 +196,29 @@ def test_what_all_of_training_has_changed_is_saved_as_adapters(train_file, tmp_p
     assert all(p.requires_grad for p in VerifyRM.from_pretrained(tmp_path / "adapters").model.parameters())
 
 
+def test_frozen_layers_stay_as_they_were(train_file, tmp_path):
+    train_reward_model(config_of(train_file, tmp_path / "half", max_steps=2, frozen_layers=1))
+    before, after = weights(resolve_model("nano", "policy")), weights(tmp_path / "half")
+    same = {name for name in before.keys() & after.keys() if torch.equal(before[name], after[name])}
+    frozen = {name for name in after if "embed_tokens" in name or ".layers.0." in name}
+    assert frozen <= same and any(".layers.1." in name for name in after.keys() - same)
+    with pytest.raises(BadInputError, match="frozen_layers = 99: the model has"):
+        train_reward_model(config_of(train_file, tmp_path / "all", frozen_layers=99))
+
+
+def test_what_goes_on_adapters_is_saved_on_their_base(train_file, tmp_path):
+    """Trained further, a base with adapters is that base with other adapters."""
+    first = config_of(train_file, tmp_path / "first", max_steps=2, adapters_rank=4)
+    train_reward_model(first)
+    again = replace(first, model_name_or_path=first.output_dir, output_dir=str(tmp_path / "second"), calibrate=True)
+    train_reward_model(again)
+    shutil.rmtree(tmp_path / "first")
+    found = VerifyRM.from_pretrained(tmp_path / "second")
+    written = json.loads((tmp_path / "second" / "adapters" / "adapter_config.json").read_text())
+    assert written["base_model_name_or_path"] == "nano"
+    assert found.settings == VerifyRMSettings(**json.loads((tmp_path / "second" / "verifyrm.json").read_text()))
+
+
 def test_gradient_checkpointing_changes_nothing(train_file, tmp_path):
     """What is computed again is computed by the same operations on the same numbers."""
     for name, on in (("without", False), ("with", True)):
@@ -444,6 +467,8 @@ def test_without_working_there_is_none_to_put_before_an_answer():
         ({"augment_wrong": 2.0}, "augment_wrong"),
         ({"optim": "adamw_hf"}, "adamw_torch_fused or adamw_torch"),
         ({"augment_references": -0.1}, "augment_references"),
+        ({"frozen_layers": 1, "lora_rank": 4}, "leave frozen_layers out"),
+        ({"train_sizes": [4, 4]}, "2 numbers for 1 train_files"),
         ({"adapters_rank": 4, "lora_rank": 4, "merge_adapters": False}, "set one"),
     ],
 )

@@ -49,8 +49,18 @@ def eval_rm(
     verifier: Annotated[str, typer.Option(help="The rule to compare with.")] = "math",
     judge: Annotated[str | None, typer.Option(help="A language model to compare with, named as in collect.")] = None,
     size: Annotated[int | None, typer.Option(min=1, help="Draw this many records of each file.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed with which --size records are drawn.")] = 0,
+    heldout: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Take only the questions that train-rm holds out with this heldout_fraction."),
+    ] = None,
+    aliases: Annotated[
+        bool, typer.Option(help="Score under the alias that a completion fits best, not the reference answer alone.")
+    ] = True,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed with which --size records are drawn and --heldout splits.")
+    ] = 0,
     probes: Annotated[bool, typer.Option(help="Also measure on probes of known hacks.")] = True,
+    probe_problems: Annotated[int, typer.Option(min=1, help="Make the probes of this many problems.")] = 100,
     bf16: Bf16 = False,
     json_: Json = False,
 ) -> None:
@@ -68,6 +78,17 @@ def eval_rm(
         check_model_folder(resolve_model(model, "reward_model"), "--model")
     for file in files:
         check_labelled(file)
-    settings = EvalSettings(model=model, verifier=verifier, judge=judge, size=size, seed=seed, probes=probes, bf16=bf16)
+    settings = EvalSettings(
+        model=model,
+        verifier=verifier,
+        judge=judge,
+        size=size,
+        heldout=heldout,
+        aliases=aliases,
+        probes=probes,
+        bf16=bf16,
+        probe_problems=probe_problems,
+        seed=seed,
+    )
     found = evaluate_files(files, settings)
     typer.echo(json.dumps(finite(found)) if json_ else "\n".join(as_lines(found)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from cooper_rl.errors import BackendError, BadInputError
 from cooper_rl.evaluation.metrics import Bools, Floats, bootstrap, metrics_of
 from cooper_rl.evaluation.process import PROCESSBENCH, evaluate_process, load_process, process_lines
 from cooper_rl.evaluation.published import load_labelled
+from cooper_rl.evaluation.references import Judge, best_of_references, measured_twice, under_wrong_references
 from cooper_rl.generation import Sampling, load_generator
 from cooper_rl.labelling.judge import judge_prompt, read_vote
 from cooper_rl.records import THRESHOLD, LabelledCompletion, Problem, Verdict
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Judge = Callable[[Sequence[LabelledCompletion]], Floats]
 WITH_INTERVAL = ("accuracy", "balanced_accuracy", "f1", "auroc")
 MAX_REFERENCE = 60  # characters; probes are made of short reference answers, not of worked solutions
 MIN_GROUP = 10  # a type or source with fewer records gets no metrics of its own
@@ -43,6 +43,8 @@ class EvalSettings:
     verifier: str | None = "math"
     judge: str | None = None
     size: int | None = None  # draw this many records of each file at random; None takes all
+    heldout: float | None = None  # only the questions that train-rm holds out with this heldout_fraction and seed
+    aliases: bool = True  # score under the alias that a completion fits best, where the record has aliases
     probes: bool = True
     bf16: bool = False  # compute the model's forward passes in bfloat16
     probe_problems: int = 100
@@ -58,7 +60,7 @@ def evaluate_files(files: Sequence[str], settings: EvalSettings) -> dict[str, An
         MissingFileError: a file or model does not exist.
         BadInputError: a file or model cannot be used.
     """
-    sets = {name: drawn(load_labelled(name), settings) for name in files if name != PROCESSBENCH}
+    sets = {name: drawn(heldout(load_labelled(name), settings), settings) for name in files if name != PROCESSBENCH}
     solutions = drawn(load_process(PROCESSBENCH), settings) if PROCESSBENCH in files else []
     model = reward_model_of(settings)
     judges = judges_of(settings, model)
@@ -69,15 +71,7 @@ def evaluate_files(files: Sequence[str], settings: EvalSettings) -> dict[str, An
             raise BadInputError(f"{PROCESSBENCH}: only a VerifyRM values steps; give --model")
         found["process"] = steps(solutions, model.step_values)
     for name, triples in sets.items():
-        correct_B = np.array([t.correct for t in triples])
-        scores = {judge: ask(triples) for judge, ask in judges.items()}
-        found["files"][name] = {
-            "records": len(triples),
-            "right": int(correct_B.sum()),
-            "judges": {judge: with_intervals(s, correct_B, settings) for judge, s in scores.items()},
-            "by_type": by_group([answer_type(t.reference_answer) for t in triples], scores, correct_B),
-            "by_source": by_group([t.source for t in triples], scores, correct_B),
-        }
+        found["files"][name] = figures_of_set(triples, judges, settings)
         if model and all(triple.first_error is not None for triple in triples):
             found["files"][name]["process"] = steps(triples, model.step_values)
     if settings.probes and sets:
@@ -99,6 +93,36 @@ def evaluate_files(files: Sequence[str], settings: EvalSettings) -> dict[str, An
             for name in names
         }
     return found
+
+
+def figures_of_set(
+    triples: list[LabelledCompletion], judges: dict[str, Judge], settings: EvalSettings
+) -> dict[str, Any]:
+    """Every judge's metrics on one set, and what it accepts there under wrong references."""
+    correct_B = np.array([t.correct for t in triples])
+    asked = {judge: best_of_references(ask) if settings.aliases else ask for judge, ask in judges.items()}
+    scores = {judge: ask(triples) for judge, ask in asked.items()}
+    other = under_wrong_references(triples, settings.seed)
+    readers = [judge for judge in judges if other and judge != "always wrong"]
+    under_other = {judge: dict(zip(other, judges[judge](list(other.values())), strict=True)) for judge in readers}
+    return {
+        "records": len(triples),
+        "right": int(correct_B.sum()),
+        "with_aliases": sum(bool(t.aliases) for t in triples) if settings.aliases else 0,
+        "judges": {judge: with_intervals(s, correct_B, settings) for judge, s in scores.items()},
+        "wrong_reference": {judge: measured_twice(scores[judge], under_other[judge], correct_B) for judge in readers},
+        "by_type": by_group([answer_type(t.reference_answer) for t in triples], scores, correct_B),
+        "by_source": by_group([t.source for t in triples], scores, correct_B),
+    }
+
+
+def heldout(triples: list[LabelledCompletion], settings: EvalSettings) -> list[LabelledCompletion]:
+    """The triples whose questions `cooper train-rm` holds out with `settings.heldout` as its heldout_fraction."""
+    if settings.heldout is None:
+        return triples
+    from cooper_rl.verifyrm.train import split_by_question
+
+    return split_by_question(triples, settings.heldout, settings.seed)[1]
 
 
 def drawn(triples: list[LabelledCompletion], settings: EvalSettings) -> list[LabelledCompletion]:
@@ -189,6 +213,19 @@ def answer_type(reference_answer: str) -> str:
     return form.kind if form is not None else "other"
 
 
+def wrong_reference_lines(part: dict[str, Any]) -> list[str]:
+    """What a set's figures say of its references, as lines of text."""
+    aliases = part["with_aliases"]
+    lines = [f"  {aliases} with aliases, each scored under the one that it fits best"] if aliases else []
+    for judge, row in part["wrong_reference"].items():
+        low, high = row["accepted_interval"]
+        lines.append(
+            f"  counterfactual acceptance by {judge}: {row['accepted']:.3f} ({low:.3f} to {high:.3f}) of {row['right']}"
+            f" right completions under a wrong reference; balanced accuracy when asked twice {row['asked_twice']:.3f}"
+        )
+    return lines
+
+
 def as_lines(found: dict[str, Any]) -> list[str]:
     """The metrics as lines of text."""
     lines = []
@@ -202,6 +239,7 @@ def as_lines(found: dict[str, Any]) -> list[str]:
             lines.append(f"{judge:<14}" + "".join(f"{row[n]:>19.3f}" for n in names))
             low, high = row["balanced_accuracy_interval"]
             lines.append(f"{'':<14}{f'balanced accuracy 95 %: {low:.3f} to {high:.3f}':>60}")
+        lines += wrong_reference_lines(part)
         for title in ("by_type", "by_source"):
             for group, row in part[title].items():
                 shares = ", ".join(f"{judge} {row[judge]['accuracy']:.3f}" for judge in part["judges"] if judge in row)

@@ -19,6 +19,7 @@ from cooper_rl.domains import load_problems
 from cooper_rl.errors import BadInputError
 from cooper_rl.generation import Sampling, load_generator
 from cooper_rl.jsonl import (
+    COMPLETION_FIELDS,
     REFERENCE_FIELDS,
     has_label,
     label_of,
@@ -102,7 +103,7 @@ def read_candidates(config: AnnotateConfig) -> list[Candidate]:
     candidates = []
     for name in config.input_files:
         for place, record in read_table(name, "completions"):
-            question, completion = (text_field(record, (f,), place) for f in ("question", "completion"))
+            question, completion = (text_field(record, f, place) for f in (("question",), COMPLETION_FIELDS))
             reference = text_field(record, REFERENCE_FIELDS, place)
             vote = label_of(record, place) if not config.judge and has_label(record) else None
             judged = bool(config.judge) or vote is not None

@@ -68,7 +68,7 @@ class Replay:
 
 def fields_of(triple: LabelledCompletion) -> dict[str, Any]:
     """A triple's fields without those of steps, which rollouts do not have."""
-    return {name: value for name, value in asdict(triple).items() if name not in ("ends", "first_error")}
+    return {name: value for name, value in asdict(triple).items() if name not in ("ends", "first_error", "aliases")}
 
 
 def labelled(rollouts: Sequence[Rollout], noise: float, rng: random.Random) -> Iterator[LabelledCompletion]:

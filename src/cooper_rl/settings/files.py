@@ -51,11 +51,17 @@ def base_of(folder: str | Path) -> str:
     """
     if not is_adapters(folder):
         return str(folder)
-    written = json.loads(Path(folder, ADAPTERS, "adapter_config.json").read_text())
-    base = resolve_model(str(written.get("base_model_name_or_path") or ""), "policy")
+    written = written_base(folder)
+    base = resolve_model(written, "policy")
     if not base or Path(base).resolve() == Path(folder).resolve():
-        raise BadInputError(f"{folder}: its adapters name no base model (base_model_name_or_path is {base!r})")
+        raise BadInputError(f"{folder}: its adapters name no base model (base_model_name_or_path is {written!r})")
     return base
+
+
+def written_base(folder: str | Path) -> str:
+    """The model that a folder of adapters names as its base; "" where it names none."""
+    written = json.loads(Path(folder, ADAPTERS, "adapter_config.json").read_text())
+    return str(written.get("base_model_name_or_path") or "")
 
 
 def local_file(name: str) -> Path | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from cooper_rl.columns import aliases_of
 from cooper_rl.errors import BadInputError
-from cooper_rl.jsonl import REFERENCE_FIELDS, line_of, records, text_field, written_before
+from cooper_rl.jsonl import COMPLETION_FIELDS, REFERENCE_FIELDS, line_of, records, text_field, written_before
 from cooper_rl.records import Verification
 from cooper_rl.verifiers.pool import RuleVerifier
 
@@ -56,7 +56,7 @@ def verify_stream(
     try:
         for place, record in islice(records(lines, source), done, None):
             references = [text_field(record, REFERENCE_FIELDS, place), *aliases_of(record, place)]
-            batch.append((record, references, text_field(record, ("completion",), place)))
+            batch.append((record, references, text_field(record, COMPLETION_FIELDS, place)))
             if len(batch) == BATCH:
                 flush()
     except BadInputError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,9 +16,10 @@ import torch
 from cooper_rl.checkpoints import checkpoints, last_checkpoint
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import THRESHOLD, LabelledCompletion
-from cooper_rl.settings.files import check_model_folder, resolve_model
+from cooper_rl.settings.files import check_model_folder, is_adapters, resolve_model, written_base
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.synthesis.augment import augmented
+from cooper_rl.synthesis.counterfactual import counterfactuals, under_aliases
 from cooper_rl.verifyrm.adapters import is_reward_model, round_adapters, set_difference, store_in_bfloat16
 from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.losses import bce_loss
@@ -59,6 +61,8 @@ def train_reward_model(
     folder.mkdir(parents=True, exist_ok=True)
     if not checkpoint:
         (folder / "metrics.jsonl").unlink(missing_ok=True)
+    if config.frozen_layers:
+        freeze(reward_model, config.frozen_layers)
     if config.lora_rank:
         reward_model.add_adapters(config.lora_rank, config.lora_alpha, base=config.model_name_or_path)
     trainer = RewardModelTrainer(reward_model, train, heldout, config, progress)
@@ -128,15 +132,22 @@ def training_data(config: RewardModelTrainConfig) -> tuple[list[LabelledCompleti
         MissingFileError: a file does not exist.
         BadInputError: a file has a bad record.
     """
-    triples = [triple for path in config.train_files for triple in read_triples(path)]
-    if config.eval_files:
-        train, heldout = triples, [triple for path in config.eval_files for triple in read_triples(path)]
-    else:
-        train, heldout = split_by_question(triples, config.heldout_fraction, config.seed)
-    if not train:
+    files = [read_triples(path) for path in config.train_files]
+    heldout = [triple for path in config.eval_files for triple in read_triples(path)]
+    if not config.eval_files:
+        split = [split_by_question(triples, config.heldout_fraction, config.seed) for triples in files]
+        files, heldout = [part for part, _ in split], [triple for _, part in split for triple in part]
+    if not any(files):
         raise BadInputError(
-            f"heldout_fraction = {config.heldout_fraction:g}: all {len(triples)} triples are held out; make it smaller"
+            f"heldout_fraction = {config.heldout_fraction:g}: all {len(heldout)} triples are held out; make it smaller"
         )
+    if config.train_sizes:
+        files = [drawn(each, size, config.seed) for each, size in zip(files, config.train_sizes, strict=True)]
+    if 0 < config.heldout_size < len(heldout):
+        heldout = random.Random(f"heldout-{config.seed}").sample(heldout, config.heldout_size)
+    train = [triple for triples in files for triple in triples]
+    other = [each for triples in files for each in under_aliases(triples, config.augment_aliases, config.seed)]
+    other += [t for triples in files for t in counterfactuals(triples, config.augment_counterfactual, config.seed)]
     train = augmented(
         train,
         forms=config.augment_forms,
@@ -149,7 +160,18 @@ def training_data(config: RewardModelTrainConfig) -> tuple[list[LabelledCompleti
         steps=config.prefix_steps,
         seed=config.seed,
     )
-    return train, heldout
+    return [*train, *other], heldout
+
+
+def drawn(triples: list[LabelledCompletion], size: int, seed: int) -> list[LabelledCompletion]:
+    """At most `size` of the triples in their order, at most half of them right and half wrong; 0 gives all."""
+    if not size:
+        return triples
+    rng, kept = random.Random(f"drawn-{seed}"), set[int]()
+    for right in (True, False):
+        places = [place for place, triple in enumerate(triples) if triple.correct is right]
+        kept.update(rng.sample(places, min(size // 2, len(places))))
+    return [triples[place] for place in sorted(kept)]
 
 
 def save(
@@ -189,12 +211,34 @@ def load(config: RewardModelTrainConfig) -> VerifyRM:
     return VerifyRM.from_backbone(path, settings=settings, seed=config.seed)
 
 
+def freeze(reward_model: VerifyRM, count: int) -> None:
+    """Leaves the embeddings and the first `count` layers out of training, in place.
+
+    Raises:
+        BadInputError: the model has not more layers than that, or none that are found.
+    """
+    model = reward_model.model
+    lists = [module for module in model.modules() if isinstance(module, torch.nn.ModuleList)]
+    layers = next((found for found in lists if len(found) == model.config.num_hidden_layers), None)
+    if layers is None or count >= len(layers):
+        raise BadInputError(f"frozen_layers = {count}: the model has {len(layers or [])} layers; one has to be trained")
+    for part in (model.get_input_embeddings(), *layers[:count]):
+        part.requires_grad_(False)
+
+
 def as_adapters(trained: VerifyRM, config: RewardModelTrainConfig) -> VerifyRM:
-    """What training has changed, as low-rank adapters on the model that it began with."""
-    found = load(config)
+    """What training has changed, as low-rank adapters on the model that it began with.
+
+    Where that one is itself a base with adapters, the new ones go on the base, in their place.
+    """
+    base, path = config.model_name_or_path, resolve_model(config.model_name_or_path, "policy")
+    if is_adapters(path):
+        base = written_base(path)
+    found = load(replace(config, model_name_or_path=base))
+    found.settings = trained.settings
     found.autocast = trained.autocast
     found.model.to(next(trained.model.parameters()).device)
-    found.add_adapters(config.adapters_rank, alpha=config.adapters_rank, base=config.model_name_or_path)
+    found.add_adapters(config.adapters_rank, alpha=config.adapters_rank, base=base)
     set_difference(found.adapters, trained.model.state_dict())
     return found
 

@@ -7,8 +7,9 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cooper_rl.columns.reference import aliases_of
 from cooper_rl.errors import BadInputError
-from cooper_rl.jsonl import REFERENCE_FIELDS, has_label, label_of, line_of, records, text_field
+from cooper_rl.jsonl import COMPLETION_FIELDS, REFERENCE_FIELDS, has_label, label_of, line_of, records, text_field
 from cooper_rl.records import LabelledCompletion, Triple
 from cooper_rl.steps import step_ends
 from cooper_rl.tables import read_table
@@ -49,14 +50,16 @@ def labelled_of(record: dict[str, Any], place: str) -> LabelledCompletion:
             raise BadInputError(f"{place}: completion and steps differ; give one of them, or step_ends for the steps")
         record = {**record, "completion": completion}
     elif record.get("step_ends") is not None:
-        ends = checked_ends(record["step_ends"], text_field(record, ("completion",), place), place)
+        ends = checked_ends(record["step_ends"], text_field(record, COMPLETION_FIELDS, place), place)
     if first_error is not None and record.get("steps") is None and record.get("step_ends") is None:
         raise BadInputError(f"{place}: first_error needs steps, or a completion with step_ends")
     if first_error is not None and (type(first_error) is not int or not -1 <= first_error < max(1, len(ends))):
         raise BadInputError(f"{place}: first_error is {first_error!r}, where there are {len(ends)} steps; -1: none")
     right = label_of(record, place) if has_label(record) or first_error is None else first_error == -1
     source, problem_id = str(record.get("source", "")), str(record.get("problem_id", ""))
-    return LabelledCompletion(*triple_of(record, place), right, source, problem_id, ends, first_error)
+    triple = triple_of(record, place)
+    aliases = tuple(each for each in dict.fromkeys(aliases_of(record, place)) if each != triple.reference_answer)
+    return LabelledCompletion(*triple, right, source, problem_id, ends, first_error, aliases)
 
 
 def joined_steps(steps: Any, place: str) -> tuple[str, tuple[int, ...]]:
@@ -94,7 +97,7 @@ def triple_of(record: dict[str, Any], place: str) -> Triple:
     return Triple(
         text_field(record, ("question",), place),
         text_field(record, REFERENCE_FIELDS, place),
-        text_field(record, ("completion",), place),
+        text_field(record, COMPLETION_FIELDS, place),
     )
 
 

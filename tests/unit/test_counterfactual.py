@@ -1,0 +1,168 @@
+"""Triples under other reference answers, and what eval-rm makes of a set's references."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+
+from cooper_rl.errors import BadInputError
+from cooper_rl.evaluation.references import best_of_references, measured_twice, under_wrong_references
+from cooper_rl.evaluation.reward_model import EvalSettings, as_lines, evaluate_files, heldout
+from cooper_rl.records import LabelledCompletion
+from cooper_rl.settings.reward_model import RewardModelTrainConfig
+from cooper_rl.synthesis.counterfactual import counterfactual, counterfactuals, under_aliases
+from cooper_rl.synthesis.other_reference import AnswerPool, states
+from cooper_rl.verifyrm.train import drawn, split_by_question, training_data
+from cooper_rl.verifyrm.triples import read_triples
+
+TOWNS = {
+    "France": ("Paris", ("City of Light",)),
+    "Italy": ("Rome", ("Roma",)),
+    "Spain": ("Madrid", ()),
+    "Norway": ("Oslo", ("Christiania",)),
+}
+
+
+def triple_of(land, said, right):
+    town, aliases = TOWNS[land]
+    return LabelledCompletion(f"What is the capital of {land}?", town, said, right, aliases=aliases)
+
+
+TRIPLES = [
+    triple_of(land, said, right)
+    for land, (town, aliases) in TOWNS.items()
+    for said, right in ((f"It is {town}.", True), ((aliases or (town,))[0], True), ("Bonn", False))
+]
+
+
+def reads_reference(triples):
+    """A judge that looks for the reference answer."""
+    return np.array([float(states(t.completion, t.reference_answer)) for t in triples])
+
+
+def test_a_wrong_reference_is_another_questions_answer_and_makes_a_triple_wrong():
+    pool = AnswerPool(town for town, _ in TOWNS.values())
+    for triple in TRIPLES:
+        made = counterfactual(triple, pool, random.Random(0))
+        assert made.reference_answer in {town for town, _ in TOWNS.values()} - {triple.reference_answer}
+        assert (made.question, made.completion, made.correct, made.aliases) == (*_said(triple), False, ())
+    both = triple_of("France", "It is Paris, Rome, Madrid or Oslo.", False)
+    assert counterfactual(both, pool, random.Random(0)) is None  # it states every other answer
+    assert counterfactual(TRIPLES[0], AnswerPool(["Paris", "Roma Paris"]), random.Random(0)) is None
+
+
+def _said(triple):
+    return triple.question, triple.completion
+
+
+def test_right_completions_come_first_and_the_seed_decides():
+    made = counterfactuals(TRIPLES, 0.5, seed=0)
+    assert len(made) == 6 and not any(triple.correct for triple in made)
+    right = {_said(triple) for triple in TRIPLES if triple.correct}
+    assert all(_said(triple) in right for triple in made)
+    assert made == counterfactuals(TRIPLES, 0.5, seed=0) != counterfactuals(TRIPLES, 0.5, seed=1)
+    everything = counterfactuals(TRIPLES, 1.0, seed=0)
+    assert [_said(triple) in right for triple in everything] == [True] * 8 + [False] * 4
+    assert counterfactuals(TRIPLES, 0.0, seed=0) == []
+
+
+def test_an_alias_keeps_the_label_and_a_right_completion_gets_what_it_states():
+    found = list(under_aliases(TRIPLES, 1.0, seed=0))
+    assert [triple.correct for triple in found] == [True, True, False] * 3  # Spain has no alias
+    assert all(triple.reference_answer in TOWNS[triple.question[23:-1]][1] for triple in found)
+    several = LabelledCompletion("Who?", "Twain", "It was Samuel Clemens.", True, aliases=("M T", "Samuel Clemens"))
+    drawn_ones = {next(iter(under_aliases([several], 1.0, seed))).reference_answer for seed in range(9)}
+    assert drawn_ones == {"Samuel Clemens"}
+
+
+@pytest.fixture
+def towns_file(tmp_path):
+    path = tmp_path / "towns.jsonl"
+    rows = [
+        {
+            "question": t.question,
+            "response": t.completion,
+            "reference_answer": t.reference_answer,
+            "aliases": list(t.aliases),
+            "label": int(t.correct),
+        }
+        for t in TRIPLES
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def test_records_with_response_label_and_aliases_are_read(towns_file):
+    assert read_triples(towns_file) == TRIPLES
+
+
+def test_a_completion_is_scored_under_the_reference_that_it_fits_best():
+    assert reads_reference(TRIPLES).tolist() == [1, 0, 0, 1, 0, 0, 1, 1, 0, 1, 0, 0]
+    assert best_of_references(reads_reference)(TRIPLES).tolist() == [1, 1, 0] * 4
+    asked = []
+    same = LabelledCompletion("Who?", "The Beatles", "them", True, aliases=("the  beatles.", "Fab Four"))
+    best_of_references(lambda rows: asked.extend(t.reference_answer for t in rows) or np.zeros(len(rows)))([same])
+    assert sorted(asked) == ["Fab Four", "The Beatles"]
+
+
+def test_acceptance_under_a_wrong_reference_by_hand():
+    scores, correct = np.array([0.9, 0.9, 0.2, 0.9, 0.1]), np.array([True, True, True, False, False])
+    found = measured_twice(scores, {0: 0.8, 1: 0.1, 3: 0.7}, correct)
+    assert (found["right"], found["accepted"]) == (2, 0.5)
+    assert found["accepted_interval"] == pytest.approx([0.0945, 0.9055], abs=1e-3)
+    assert found["asked_twice"] == pytest.approx((1 / 3 + 1) / 2)  # the wrong one and a right one are refused
+    assert np.isnan(measured_twice(scores, {3: 0.7}, correct)["accepted"])
+
+
+def test_the_wrong_references_are_of_the_set_and_the_same_each_time():
+    found = under_wrong_references(TRIPLES, seed=0)
+    assert found == under_wrong_references(TRIPLES, seed=0) and list(found) == list(range(12))
+    assert under_wrong_references([TRIPLES[0]], seed=0) == {}
+
+
+def test_eval_rm_shows_acceptance_under_a_wrong_reference(towns_file):
+    judges = {
+        "reads": reads_reference,
+        "blind": lambda triples: np.array([float(len(t.completion) > 4) for t in triples]),
+    }
+    settings = EvalSettings(verifier=None, probes=False, bootstrap_samples=20, judges=judges)
+    found = evaluate_files([towns_file], settings)
+    part = found["files"][towns_file]
+    assert part["with_aliases"] == 9 and part["judges"]["reads"]["balanced_accuracy"] == 1.0
+    reads, blind = part["wrong_reference"]["reads"], part["wrong_reference"]["blind"]
+    assert (reads["right"], reads["accepted"], reads["asked_twice"]) == (8, 0.0, 1.0)
+    assert blind["accepted"] > 0.5 and blind["asked_twice"] < 0.5 + 1e-9
+    text = "\n".join(as_lines(found))
+    assert "counterfactual acceptance by reads: 0.000 (0.000 to 0.324) of 8 right" in text
+    alone = evaluate_files([towns_file], EvalSettings(**{**vars(settings), "aliases": False}))["files"][towns_file]
+    assert alone["judges"]["reads"]["balanced_accuracy"] == pytest.approx(0.5 + 5 / 16) and not alone["with_aliases"]
+
+
+def test_the_questions_that_training_holds_out_can_be_measured_alone(towns_file):
+    kept = heldout(TRIPLES, EvalSettings(heldout=0.5, seed=3))
+    assert kept == split_by_question(TRIPLES, 0.5, 3)[1] and 0 < len(kept) < len(TRIPLES)
+    assert heldout(TRIPLES, EvalSettings()) == TRIPLES
+
+
+def test_training_data_has_what_the_settings_ask_for(towns_file, tmp_path):
+    def data(**settings):
+        given = {"heldout_fraction": 0.0, **settings}
+        return training_data(RewardModelTrainConfig("nano", [towns_file] * 2, str(tmp_path), **given))
+
+    assert data() == (TRIPLES * 2, [])
+    train, _ = data(train_sizes=[4, 0], augment_counterfactual=0.5, augment_aliases=1.0)
+    assert len(train) > 16 and train[4:16] == TRIPLES and sum(t.correct for t in train[:4]) == 2
+    wrong = [t for t in train[16:] if not t.correct]
+    assert len([t for t in wrong if t.completion != "Bonn"]) == 2 + 6
+    _, some = data(heldout_fraction=0.5, heldout_size=3, seed=3)
+    assert len(some) == 3
+    with pytest.raises(BadInputError, match="train_sizes has 1 numbers for 2 train_files"):
+        data(train_sizes=[4])
+
+
+def test_half_of_what_is_drawn_is_right():
+    assert drawn(TRIPLES, 0, 0) == TRIPLES
+    some = drawn(TRIPLES, 6, 0)
+    assert [t.correct for t in some].count(True) == 3 and some == [t for t in TRIPLES if t in some]
+    assert len(drawn(TRIPLES, 10, 0)) == 5 + 4  # there are four wrong ones
