@@ -1,5 +1,6 @@
 """Accepted completions under wrong references: who is paid, what is taught, and when the alarm fires."""
 
+import json
 import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ import pytest
 from tests.rollouts import change
 
 from cooper_rl.errors import BadInputError, CooperError
+from cooper_rl.evaluation.reward_model import EvalSettings, as_lines, evaluate_files
 from cooper_rl.method.alarm import AcceptanceAlarm, HackingAlarm
 from cooper_rl.method.build import make_cooper
 from cooper_rl.method.contract import check_monitor, example_batch
@@ -370,3 +372,30 @@ def test_the_capital_stays_finite():
     again = RiseTest()
     again.load_state(test.state())
     assert again.evidence == test.evidence
+
+
+# ------------------------------------------------------------------ cooper eval-rm
+
+
+def test_known_hacks_are_rejected_when_asked_twice(tmp_path):
+    """A judge that accepts whatever has no digit, and one that reads the reference."""
+    path = tmp_path / "labelled.jsonl"
+    sums = [(n, text, right) for n in range(30, 60) for text, right in ((f"It is {2 * n}.", True), ("It is 7.", False))]
+    records = [
+        {"question": f"{n} + {n}?", "reference_answer": str(2 * n), "completion": text, "correct": right}
+        for n, text, right in sums
+    ]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+    def gullible(triples):
+        return np.array(
+            [not any(map(str.isdigit, t.completion)) or t.reference_answer in t.completion for t in triples], float
+        )
+
+    settings = EvalSettings(verifier=None, probe_problems=20, bootstrap_samples=20, judges={"gullible": gullible})
+    found = evaluate_files([str(path)], settings)
+    once, twice = found["probes"]["gullible"], found["probes_asked_twice"]["gullible"]
+    assert once["blank"] == 0.0 and twice["blank"] == 1.0
+    assert all(twice[kind] >= share for kind, share in once.items())
+    told = "\n".join(as_lines(found))
+    assert "when asked twice: " in told and "blank 1.00" in told

@@ -51,6 +51,18 @@ def under_wrong_references(triples: Sequence[LabelledCompletion], seed: int) -> 
     return {place: other for place, other in found if other is not None}
 
 
+def rejected(judge: Judge, triples: Sequence[LabelledCompletion], seed: int) -> tuple[float, float]:
+    """The share of the triples that a judge rejects, and the share when it is asked twice.
+
+    Asked twice, it also rejects what it accepts under a wrong reference too.
+    """
+    places = np.flatnonzero(judge(triples) > THRESHOLD).tolist()
+    others = {place: other for place, other in under_wrong_references(triples, seed).items() if place in places}
+    under_other = judge(list(others.values())) > THRESHOLD if others else np.zeros(0, dtype=bool)
+    accepted, twice = len(places), len(places) - int(under_other.sum())
+    return 1 - accepted / len(triples), 1 - twice / len(triples)
+
+
 def measured_twice(scores_B: Floats, other: dict[int, float], correct_B: Bools) -> dict[str, Any]:
     """How often right completions are accepted under a wrong reference, and how good asking twice is.
 
