@@ -11,28 +11,34 @@ from cooper_rl.verifiers.prose.writing import Written
 _END = re.compile(r"[.!?:]?\n+\s*|[.!?]+[\"')\]*]*(?:\s+|\Z)|(?<=[a-z])[.](?=[A-Z])|\s*[;|•]\s*")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:Mr|Mrs|Ms|Dr|St|Mt|Ft|Jr|Sr|Lt|Gen|Col|Capt|Sgt|Rev|Prof|vs?|No|Vol|ca?|approx|e\.g|i\.e|etc|Inc|Co|Bros)"
-    r"|(?:^|[\s.(])[A-Za-z])\.$"
+    r"|(?:^|[\s.(])[A-Za-z]|(?:^|\n|:)\s*\(?\d{1,2})\.$"
 )
+_AUXILIARY = r"(?:is|are|was|were|did|does|do|has|have|had|can|could|will|would|should|may|might)"
 _QUESTION = re.compile(
-    r"\W*(?:(?:so|and|but|question|q)\b\W+)?(?:(?:in|on|at|to|for|by|of|from|with) )?"
-    r"(?:who|whom|whose|what|which|when|where|why|how)(?:'s|\b)(?! (?:i|you|we|they|he|she|it|the)\b[^?]*,)",
+    r"[\s*#>(-]*(?:(?:so|and|but|question|q)\b\W+)?(?:(?:in|on|at|to|for|by|of|from|with) )?"
+    rf"(?:(?:who|whom|whose|what|which|how)\b|(?:when|where|why) {_AUXILIARY}\b|(?:who|what|when|where|how)'s\b)",
     re.IGNORECASE,
 )
 _CORRECTION = re.compile(
     r"\b(?:no,? wait|oh wait|wait[,.!]|scratch that|correction:|let me correct|i was wrong|i made a mistake|i meant|"
-    r"on second thoughts?|sorry,|my mistake|(?:but|or|it is|it's|is|was) actually\b|(?<=[.!?] )actually,)",
+    r"on second thoughts?|sorry,|my mistake|(?:but|or|it is|it's|is|was) actually\b|(?<=[.!?] )actually,"
+    r"|but (?:it|that|the answer)(?:'s| is| was) (?-i:(?=[A-Z\d])))",
     re.IGNORECASE,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """The tokens of a sentence, from `first` to before `last`, and its text."""
+    """The tokens of a sentence, from `first` to before `last`, and the offsets of its text.
+
+    What stands before `asked` is a question: all of "Who was it?", and the part before the colon of "Who was it: Ann."
+    """
 
     first: int
     last: int
-    text: str
-    asks: bool = False
+    start: int
+    end: int
+    asked: int
 
 
 def sentences(whole: Written) -> Iterator[Sentence]:
@@ -44,9 +50,18 @@ def sentences(whole: Written) -> Iterator[Sentence]:
         while token < len(whole.tokens) and whole.tokens[token].start < stop:
             token += 1
         if token > first:
-            text = whole.text[start:stop]
-            yield Sentence(first, token, text, "?" in mark or bool(_QUESTION.match(text)))
+            yield Sentence(first, token, start, stop, start + _asked(whole.text[start:stop], "?" in mark))
         start = stop
+
+
+def _asked(sentence: str, marked: bool) -> int:
+    """How many characters of a sentence are a question."""
+    if marked:
+        return len(sentence)
+    if not _QUESTION.match(sentence):
+        return 0
+    colon = sentence.find(": ")
+    return colon if colon > 0 else len(sentence)
 
 
 def _is_abbreviation(text: str, found: re.Match[str]) -> bool:

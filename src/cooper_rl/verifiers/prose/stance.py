@@ -1,40 +1,185 @@
-"""Whether a place of a text states what stands there as the answer: not denied, not one of several, not a part of more."""
+"""Whether a place of a text says of what stands there that it is the answer.
+
+It does not where it is denied, doubted, one of several or a part of a longer name, nor where it only repeats the
+question.
+"""
+
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from cooper_rl.verifiers.prose.sentences import Sentence
-from cooper_rl.verifiers.prose.writing import RANGE, Written
+from cooper_rl.verifiers.prose.writing import RANGE, Token, Written
 
-_CLAUSE = re.compile(r"[,:()]|\s-\s|\b(?:but|however|although|though|while|whereas|because|since|so)\b", re.I)
-_NOT = re.compile(r"\b(?:not(?! only| just| merely)|never|neither|nor|without|except|unlike|cannot|excluding|no(?! ?\.| \d| doubt|w)|\w+n't|isnt|wasnt|rather than|instead of|other than|as opposed to|far from|contrary to|false that|wrong|incorrect\w*|mistaken\w*|myth|confused with|rumou?red)\b", re.I)
-_NOT_AFTER = re.compile(r"\W*(?:,? ?(?:is|are|was|were|does|do|did|has|have|had|will|would|can|could)(?: not\b(?! only| just)|n't\b| never\b| (?:wrong|incorrect|false|a myth)))", re.I)
-_HEDGE = re.compile(r"\b(?:might|maybe|perhaps|possibly|could(?: have)? be(?:en)?|could|can be|may (?:be|have|also|not)|not sure|unsure|unclear|uncertain|unknown|(?:some|many|others?|people|often|commonly|popularly|widely|mistakenly|wrongly|incorrectly|once) (?:people )?(?:say|said|think|thought|believed?|claim(?:ed)?|assumed?)|candidates?|options?|possibilities|guess(?:es)?|either|one of the possible|if)\b", re.I)
-_OR_AFTER = re.compile(r"[\"')\]]*,? ?(?:and/or|or)\b(?! (?:more|less|so|later|earlier|older)\b)|[\"')\]]*/", re.I)
-_OR_BEFORE = re.compile(r"(?:\bor|/)\W*(?:\w+\W+){0,2}$", re.I)
-_OR_NEAR = re.compile(r"(?:\W*\w+){0,4}?,? or\b(?! (?:more|less|so|later|earlier|older)\b)", re.I)
+_QUOTED = re.compile(r'"[^"]*"')
+_CLAUSE_END = re.compile(
+    r"[,:()]|\s-\s|\b(?:but|however|although|though|while|whereas|because|since|so|instead)\b", re.IGNORECASE
+)
+_DENIAL = re.compile(
+    r"\b(?:not(?! (?:only|just|merely)\b)|no(?! ?\.| \d| doubt\b| longer\b)|never|neither|nor|without|except|excluding|unlike|cannot"
+    r"|\w+n't|rather than|instead of|other than|as opposed to|far from|contrary to|false|untrue|wrong|incorrect|mistaken"
+    r"|myth|confused with|rumou?red)\b",
+    re.IGNORECASE,
+)
+_DENIED_AFTER = re.compile(
+    r"\W*(?:is|are|was|were|does|do|did|has|have|had|will|would|can|could|should)"
+    r"(?:n't|not)?(?: also| actually| certainly| definitely)?"
+    r"(?:(?<=n't)| (?:not\b(?! (?:only|just|merely)\b)|never\b|wrong\b|incorrect\b|false\b|a myth\b|out of the question\b))",
+    re.IGNORECASE,
+)
+_DOUBT = re.compile(
+    r"\b(?:might|maybe|perhaps|possibly|could|can be|may (?:be|have|well)|not sure|unsure|unclear|uncertain|unknown|either"
+    r"|candidates?|options?|possibilit(?:y|ies)|guess(?:es)?|one of the possible"
+    r"|(?:some|many|others?|people|often|commonly|popularly|widely|mistakenly|wrongly)(?: people)?"
+    r" (?:say|said|think|thought|believed?|claim(?:ed)?|assumed?))\b",
+    re.IGNORECASE,
+)
+_DOUBT_AFTER = re.compile(
+    r"\W*(?:\w+\W+){0,2}(?:might|may(?= (?:be|have|well)\b)|could(?= be\b)|possibly|perhaps|maybe|i guess|i'm not sure|not sure)\b"
+    r"|\s*\?",
+    re.IGNORECASE,
+)
+_SENTENCE_START = re.compile(r"[.!?]\s+|\n")
+_REGRET = re.compile(
+    r"\b(?:no,? wait|wait,|or (?:maybe|perhaps|possibly|rather)|maybe it|perhaps it|scratch that|i was wrong|on second thoughts?)\b"
+    r"|[.!?]\s+(?:or|maybe|perhaps|alternatively|actually)\b",
+    re.IGNORECASE,
+)
+_IF = re.compile(r"\b(?:if|unless|whether)\b", re.IGNORECASE)
+_MORE = r"(?! (?:more|less|so|later|earlier|older|younger|higher|lower)\b)"
+_OR_AFTER = re.compile(rf"(?:\W*\w+){{0,4}}?\W*(?:\b(?:and/)?or\b{_MORE}|(?<=\w)/(?=\w))|\s*/|\s*\|", re.IGNORECASE)
+_OR_BEFORE = re.compile(r"(?:\bor\b|/|\bversus\b|\bvs\.?)\W*(?:\w+\W+){0,2}$", re.IGNORECASE)
+_VERB = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|plays?|played|won|will|would|does|did|do|became|becomes?|lies|lived?|died|made|took"
+    r"|takes|comes?|came|began|ended|released|said|wrote|sang|sung|written|called|means?)\b",
+    re.IGNORECASE,
+)
+_SUBJECT = re.compile(  # "The capital of France is Paris": what follows the preposition is the question's
+    r"\W*(?:the|an?|one|another|some|most|my|our|this|that)\b.*"
+    r"\b(?:of|in|for|on|at|from|to|with|about|by|against|between|named|called|clue|question|asked)\b\W*(?:\w+\W+){0,2}$",
+    re.IGNORECASE | re.DOTALL,
+)
+_COPULA = re.compile(r"\b(?:is|are|was|were)\b(?! (?:not|a|an|also|[a-z]+ed|known|born|set)\b)")
+_LARGER = frozenset("new north south east west saint st san los las el northern southern eastern western central".split())
+_KIND = frozenset("river mountains mountain ocean sea".split())  # after a name, they add nothing
+_QUANTITY = re.compile(
+    r"\b(?:at (?:least|most)|over|under|up to|(?:more|less|fewer|later|earlier|older|younger|higher|lower) than|before|after"
+    r"|until|minus|not)\W*$",
+    re.IGNORECASE,
+)
 
-def checks(whole: Written, s: Sentence, first: int, last: int):
-    t=whole.text; tok=whole.tokens
-    start,end=tok[first].start,tok[last-1].end
-    s0=tok[s.first].start; s1=s0+len(s.text) if False else tok[s.last-1].end
-    before=t[s0:start]; after=t[end:s1]
-    clause=before
-    for m in _CLAUSE.finditer(before): clause=before[m.end():]
-    out=[]
-    if s.asks: out.append('asks')
-    if _NOT.search(clause): out.append('not')
-    if _NOT_AFTER.match(after): out.append('not_after')
-    if _HEDGE.search(before): out.append('hedge')
-    if re.match(r"\W*(?:\w+\W+){0,3}(?:might|may (?:be|have)|could be|possibly|perhaps|maybe)\b",after,re.I): out.append('hedge_after')
-    if _OR_AFTER.match(after): out.append('or_after')
-    elif _OR_NEAR.match(after): out.append('or_near')
-    if _OR_BEFORE.search(before): out.append('or_before')
-    nxt=tok[last] if last<s.last else None
-    if nxt and nxt.capital and t[end:nxt.start] in (' ','-') and tok[last-1].capital and nxt.number is None and nxt.date is None: out.append('longer')
-    if first>s.first:
-        prv=tok[first-1]
-        if prv.word in ('new','north','south','east','west','saint','st','san','northern','southern','eastern','western','central') and t[prv.end:start] in (' ','-','. '): out.append('longer_before')
-        if prv.key==RANGE and all(x.is_figure for x in tok[first:last]): out.append('range')
-    if nxt and nxt.key==RANGE and all(x.is_figure for x in tok[first:last]): out.append('range')
-    return out
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a sentence of a text: the tokens from `first` to before `last`."""
+
+    whole: Written
+    sentence: Sentence
+    first: int
+    last: int
+
+    @property
+    def start(self) -> int:
+        """The offset in the text at which it begins."""
+        return self.whole.tokens[self.first].start
+
+    @property
+    def before(self) -> str:
+        """What stands before it in its sentence. What is quoted there is left out, such as a title."""
+        return _QUOTED.sub('"" ', self.whole.text[self.sentence.start : self.start])
+
+    @property
+    def after(self) -> str:
+        """What follows it in its sentence."""
+        return self.whole.text[self.whole.tokens[self.last - 1].end : self.sentence.end]
+
+    @property
+    def next(self) -> Token | None:
+        """The next token of its sentence."""
+        return self.whole.tokens[self.last] if self.last < self.sentence.last else None
+
+    @property
+    def previous(self) -> Token | None:
+        """The token before it in its sentence."""
+        return self.whole.tokens[self.first - 1] if self.first > self.sentence.first else None
+
+    @property
+    def is_figure(self) -> bool:
+        """Whether it is only a number, a decade or a date."""
+        return all(token.is_figure or token.date for token in self.whole.tokens[self.first : self.last])
+
+
+def why_not_stated(place: Place) -> str:
+    """In a word why what stands at a place is not said to be the answer; "" if it is."""
+    if place.last > place.sentence.last:
+        return "across sentences"
+    if place.start < place.sentence.asked:
+        return "question"
+    for name, found in _CHECKS:
+        if found(place):
+            return name
+    return ""
+
+
+def is_denied(place: Place) -> bool:
+    """Whether its clause has a negation before it, or negates what it says of it."""
+    return bool(_DENIAL.search(_clause(place.before)) or _DENIED_AFTER.match(place.after))
+
+
+def is_doubted(place: Place) -> bool:
+    """Whether it is only possible, or somebody's opinion, or under a condition."""
+    doubt = _DOUBT.search(place.before) or _IF.search(_clause(place.before))
+    return bool(doubt or _DOUBT_AFTER.match(place.after))
+
+
+def is_alternative(place: Place) -> bool:
+    """Whether "or" or a slash joins it with something else."""
+    found = _OR_AFTER.match(place.after)
+    joined = found and not _VERB.search(found.group()) and not _CLAUSE_END.search(found.group().strip(" ,"))
+    return bool(joined or _OR_BEFORE.search(place.before))
+
+
+def is_part_of_more(place: Place) -> bool:
+    """Whether it is a part of a longer name ("Paris Hilton" for Paris), of a range, or of a qualified number."""
+    tokens, text, after, before = place.whole.tokens, place.whole.text, place.next, place.previous
+    end = tokens[place.last - 1].end
+    if place.is_figure:
+        ranged = RANGE in (before.key if before else "", after.key if after else "")
+        return ranged or bool(_QUANTITY.search(place.before))
+    if after and after.capital and tokens[place.last - 1].capital and text[end : after.start] in (" ", "-"):
+        shouted = text[place.start : end].isupper() and after.word.upper() == text[after.start : after.end]
+        if not after.is_figure and after.word not in _KIND and not shouted:
+            return True
+    return bool(before and before.word in _LARGER and text[before.end : place.start] in (" ", "-", ". "))
+
+
+def repeats_question(place: Place) -> bool:
+    """Whether it stands within the subject of a sentence whose answer comes after its verb."""
+    if _VERB.search(place.before) or not _SUBJECT.match(place.before):
+        return False
+    return bool(_COPULA.search(place.after))
+
+
+_CHECKS = (
+    ("denied", is_denied),
+    ("doubted", is_doubted),
+    ("alternative", is_alternative),
+    ("part of more", is_part_of_more),
+    ("question's words", repeats_question),
+)
+
+
+def _clause(before: str) -> str:
+    """The end of a sentence's beginning, after its last comma or conjunction."""
+    at = 0
+    for found in _CLAUSE_END.finditer(before):
+        at = found.end()
+    return before[at:]
+
+
+def is_taken_back_by(before: str, after: str) -> bool:
+    """Whether the words around an answer that a box or cue marks deny or doubt it ("I doubt that the answer is ...")."""
+    sentence = _SENTENCE_START.split(before)[-1]
+    denied = _DENIAL.search(_clause(sentence)) or _DOUBT.search(_clause(sentence)) or _IF.search(_clause(sentence))
+    return bool(denied or _REGRET.search(after) or _DOUBT_AFTER.match(after))

@@ -12,6 +12,7 @@ from functools import lru_cache
 from cooper_rl.verifiers.math.date import Date
 from cooper_rl.verifiers.math.day_names import ABBREVIATED, MONTHS, WEEKDAYS
 from cooper_rl.verifiers.math.numerals import MAGNITUDES, NUMBER_WORDS, in_digits, in_words
+from cooper_rl.verifiers.math.units import known_unit
 
 KEPT = 1024  # texts whose tokens are cached
 MAX_NUMERAL = 8  # words that a number in words may have
@@ -114,7 +115,7 @@ def written(text: str, *, footnotes: bool = False) -> Written:
 
 
 def _plain(text: str) -> str:
-    text = text.translate({0x2019: "'", 0x2018: "'", 0xA0: " ", 0x2212: "-", 0x2013: "-", 0x2014: " - "})
+    text = text.translate({0x2019: "'", 0x2018: "'", 0xA0: " ", 0x2212: "-", 0x2013: "-", 0x2014: " - ", 0x201C: '"', 0x201D: '"'})
     text = "".join(c if c.isprintable() or c == "\n" else " " for c in text)
     return _GLUED.sub(r"\1 ", text)
 
@@ -143,7 +144,7 @@ def _words(text: str, start: int, end: int) -> Iterator[Token]:
         elif found["range"]:
             key = RANGE
         elif found["decade"] or found["clock"]:
-            key = f"#{word.strip(chr(39)).replace(chr(39), '')};"
+            key = f"#{word.replace(chr(39), '').removesuffix(':00')};"
         else:
             key = _SIGNS.get(said) or _letters(word.removesuffix("'s") if not word == "'s" else word)
         if key and word not in _ARTICLES:
@@ -174,9 +175,18 @@ def _with_numbers(tokens: list[Token]) -> Iterator[Token]:
             yield replace(token, key=_number_key(value), end=after.end, number=value)
         else:
             length = 1
-            between = token.word == "to" and after is not None and at > 0 and tokens[at - 1].is_figure
-            yield replace(token, key=RANGE) if between and after and after.is_figure else token
+            yield _beside(tokens[at - 1] if at else None, token, after)
         at += length
+
+
+def _beside(before: Token | None, token: Token, after: Token | None) -> Token:
+    """A token between its neighbours: "to" between figures is a dash, and what follows a number may be a unit."""
+    if before is None or not before.is_figure:
+        return token
+    if token.word == "to" and after is not None and after.is_figure:
+        return replace(token, key=RANGE)
+    unit = known_unit(token.word) if before.number is not None and token.word.isalpha() else ""
+    return replace(token, key=unit) if unit else token
 
 
 def _numeral(tokens: list[Token], at: int) -> tuple[int, Token | None]:

@@ -1,0 +1,88 @@
+"""The ways in which a text may say a reference answer: without its brackets, its title, a middle name, in another order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from cooper_rl.verifiers.math.date import Date
+from cooper_rl.verifiers.math.form import AnswerForm, Comparison, compare
+from cooper_rl.verifiers.math.number import Number
+from cooper_rl.verifiers.prose.writing import KEPT, Written, written
+
+YEARS = range(1000, 2101)  # numbers that may be a date's year
+
+MAX_PARTS = 6  # of a list
+_BRACKETS = re.compile(r"\s*[(\[][^()\[\]]*[)\]]")
+_LEAD = frozenset("in on at by from to with for during since around about approximately".split())
+_TITLES = frozenset(
+    "mr mrs ms miss dr sir dame lord lady president king queen prince princess emperor pope saint st professor prof"
+    " general gen captain senator governor chief justice actor actress singer".split()
+)
+_NO_SURNAME = frozenset("jr sr ii iii iv".split())
+_PART_OF_NAME = re.compile(r"(?:[^\W\d_]|['’-]){2,}")
+_LAST_JOINT = re.compile(r"\band\b|&", re.IGNORECASE)
+_LIST = re.compile(r"\s*(?:,\s*and|,|\band\b|&)\s+", re.IGNORECASE)
+
+
+@lru_cache(maxsize=KEPT)
+def ways_to_say(reference: str) -> tuple[str, ...]:
+    """The keys (`writing.Written.joined`) under which a text may have the reference, without empty ones."""
+    bare = _BRACKETS.sub("", reference).strip()
+    ways = {reference, bare, without_lead(bare), _turned(bare), _shorter_name(bare)}
+    keys = dict.fromkeys(written(way).joined for way in sorted(ways, key=len, reverse=True) if way)
+    return tuple(key for key in keys if key)
+
+
+@lru_cache(maxsize=KEPT)
+def parts(reference: str) -> tuple[str, ...]:
+    """The keys of the items of a reference that is a list of names; empty for any other one."""
+    text = _BRACKETS.sub("", reference).strip(" .")
+    items = _LIST.split(text)
+    if not 2 <= len(items) <= MAX_PARTS or not _LAST_JOINT.search(text):
+        return ()
+    words = [item.split() for item in items]
+    alike = len({len(each) for each in words}) == 1 or len(words[-1]) <= len(words[0])  # not "India and Pakistan Border"
+    names = all(item[:1].isupper() or item[:1].isdigit() for item in items)
+    keys = tuple(dict.fromkeys(written(item).joined for item in items))
+    return keys if alike and names and all(keys) and len(keys) == len(items) else ()
+
+
+def dates_of(reference: str, whole: Written) -> Iterator[tuple[int, int]]:
+    """The places of dates that say the reference's date, or one whose year it is: March 3, 2024 for March 2024."""
+    own = written(without_lead(reference)).tokens
+    if len(own) != 1:
+        return
+    gold: AnswerForm | None = own[0].date or (Number(own[0].number) if own[0].number in YEARS else None)
+    for index, token in enumerate(whole.tokens):
+        if gold and token.date and compare(gold, token.date) is Comparison.EQUAL:
+            if isinstance(gold, Date) or token.date.year == own[0].number:
+                yield index, index + 1
+
+
+def without_lead(text: str) -> str:
+    """A reference without a preposition or a title at its front. A title goes only where two words are left."""
+    words = text.split()
+    while len(words) > 1 and words[0].lower() in _LEAD:
+        words = words[1:]
+    while len(words) > 2 and words[0].lower().rstrip(".") in _TITLES:
+        words = words[1:]
+    return " ".join(words)
+
+
+def _turned(text: str) -> str:
+    """ "Curie, Marie" as "Marie Curie"."""
+    last, comma, first = text.partition(", ")
+    one_each = comma and _PART_OF_NAME.fullmatch(last) and _PART_OF_NAME.fullmatch(first)
+    return f"{first} {last}" if one_each else ""
+
+
+def _shorter_name(text: str) -> str:
+    """ "Marie Salomea Curie" as "Marie Curie"; "" for what is not a name of three or four words in capitals."""
+    words = text.split()
+    plain = all(_PART_OF_NAME.fullmatch(word) and word[0].isupper() and not word.isupper() for word in words)
+    if not plain or not 3 <= len(words) <= 4 or words[0] == "The" or words[-1].lower() in _NO_SURNAME:
+        return ""
+    return f"{words[0]} {words[-1]}"
+

@@ -1,0 +1,113 @@
+"""Whether a text offers other answers beside the one at a place: a list of candidates, or the same sentence again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from cooper_rl.verifiers.prose.sentences import Sentence
+from cooper_rl.verifiers.prose.stance import Place
+from cooper_rl.verifiers.prose.writing import Token, Written
+
+FEW = 3  # so many items in a row are a list of candidates if "and" or "or" joins the last one
+MANY = 4  # so many are one without it; up to three may name a place ("Norfolk, Virginia, USA")
+LABEL = 2  # tokens beside an answer that may belong to its item
+ITEM = 4  # tokens that an item may have
+FRAME = 3  # tokens before an answer by which another sentence is the same but for its answer
+FRAGMENT = 6  # tokens that a line or sentence without a verb may have to be a candidate
+_VERB = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|be|been|will|would|does|did|who|which|that|where|when)\b|\w{3,}ed\b", re.IGNORECASE
+)
+_TURN = re.compile(
+    r"[\W_]*(?:or\b|maybe|perhaps|possibly|alternatively|no[,.!]|it (?:could|might|may) (?:also )?be|hmm|then again)", re.IGNORECASE
+)
+_MARKER = re.compile(r"\s*(?:[-*•]|\(?\d{1,2}[.)])\s+\S")
+_STOP = re.compile(r"[:.!?()]|\s-\s")
+
+
+def is_in_list(place: Place, asked: int = 1) -> bool:
+    """Whether it is one item of a list in its sentence. Two items are a list if the sentence is nothing else.
+
+    Args:
+        asked: so many items are the reference's own.
+    """
+    sentence = place.sentence
+    joints = [*_row(place, 1), *_row(place, -1)]
+    alone = not _VERB.search(place.whole.text[sentence.start : sentence.end])
+    few = FEW - 1 if alone and sentence.last - sentence.first <= FRAGMENT else FEW
+    return len(joints) + 1 > max(asked, (few if any(joints) else MANY) - 1)
+
+
+def _row(place: Place, way: int) -> Iterator[bool]:
+    """For each further item on one side (1: right, -1: left), whether "and" or "or" joins it."""
+    whole, kind = place.whole, _kind(place.whole.tokens[place.first])
+    at = place.last - 1 if way > 0 else place.first
+    room = LABEL
+    while True:
+        joint = _joint(whole, place.sentence, at, way)
+        if joint is None:
+            at, room = at + way, room - 1
+            if room < 0 or not _inside(place.sentence, at) or _VERB.fullmatch(whole.tokens[at].word):
+                return
+            continue
+        at, joined = joint
+        if not _inside(place.sentence, at) or _kind(whole.tokens[at]) != kind or _VERB.fullmatch(whole.tokens[at].word):
+            return
+        yield joined
+        room = ITEM - 1
+
+
+def _inside(sentence: Sentence, at: int) -> bool:
+    return sentence.first <= at < sentence.last
+
+
+def _joint(whole: Written, sentence: Sentence, at: int, way: int) -> tuple[int, bool] | None:
+    """Where the next item begins (or ends, to the left) if a comma, slash, "and" or "or" follows a token; else None."""
+    step, joined, parted = at + way, False, False
+    while _inside(sentence, step):
+        low, high = sorted((step - way, step))
+        gap = whole.text[whole.tokens[low].end : whole.tokens[high].start]
+        if _STOP.search(gap):
+            return None
+        parted = parted or any(sign in gap for sign in ",/")
+        if whole.tokens[step].key not in ("and", "or"):
+            return (step, joined) if joined or parted else None
+        step, joined = step + way, True
+    return None
+
+
+def _kind(token: Token) -> str:
+    return "figure" if token.is_figure or token.date else "name" if token.capital else "word"
+
+
+def is_repeated_with_another(place: Place, sentences: Sequence[Sentence]) -> bool:
+    """Whether another sentence has the same words before another answer ("It was Paris. It was Rome.")."""
+    tokens, own = place.whole.tokens, place.sentence
+    frame = [token.key for token in tokens[max(own.first, place.first - FRAME) : place.first]]
+    answer = [token.key for token in tokens[place.first : place.last]]
+    if len(frame) < 2:
+        return False
+    for other in (each for each in sentences if each != own):
+        keys = [token.key for token in tokens[other.first : other.last]]
+        for at in range(len(frame), len(keys)):
+            same = keys[at - len(frame) : at] == frame
+            if same and keys[at : at + len(answer)] != answer and _kind(tokens[other.first + at]) != "word":
+                return True
+    return False
+
+
+def is_among_fragments(place: Place, sentences: Sequence[Sentence], asked: int = 1) -> bool:
+    """Whether it is one of several lines or sentences without a verb ("Paris. London. Rome.", "1. Paris" and so on)."""
+    fragments = [each for each in sentences if _is_fragment(place.whole.text, each)]
+    return place.sentence in fragments and len(fragments) > asked
+
+
+def is_reconsidered(place: Place, sentences: Sequence[Sentence]) -> bool:
+    """Whether a later sentence turns to another answer ("Or maybe it was Rome.")."""
+    text = place.whole.text
+    return any(_TURN.match(text[each.start : each.end]) for each in sentences if each.start > place.start)
+
+
+def _is_fragment(text: str, sentence: Sentence) -> bool:
+    said = text[sentence.start : sentence.end]
+    return bool(_MARKER.match(said)) or (sentence.last - sentence.first <= FRAGMENT and not _VERB.search(said))
