@@ -15,6 +15,7 @@ from cooper_rl.verifiers.prose.references import YEARS, without_lead
 _DECISION = re.compile(r"\W*(?P<word>yes|no|true|false)\b(?!\W*(?:and|or|/)\W*(?:yes|no|true|false)\b)", re.IGNORECASE)
 _JUDGED = re.compile(r"\W*(?:it|this|that|(?:the|this|that) (?:statement|claim|sentence))(?:'s| is) (?P<word>true|false)\b", re.I)
 _MEANS_YES = {"yes": True, "true": True, "no": False, "false": False}
+_ROUGHLY = re.compile(r"\b(?:about|around|approximately|roughly|nearly|almost|over|circa|ca?\.|some|more|less|least|most)|~|\+", re.I)
 _BEFORE = re.compile(r"(?:(?:it|this|that|there) )?(?:is|was|were|are) ", re.IGNORECASE)
 
 
@@ -26,6 +27,8 @@ def decision(text: str) -> bool | None:
 
 def exclude(reference: str, text: str) -> bool:
     """Whether a text is another number or date than the reference. Both have to be nothing but a number or date."""
+    if _ROUGHLY.search(reference) or _ROUGHLY.search(text):
+        return False
     gold, answer = (_number_or_date(without_lead(side.strip())) for side in (reference, _BEFORE.sub("", text, count=1)))
     if gold is None or answer is None:
         return False

@@ -70,7 +70,8 @@ def _joint(whole: Written, sentence: Sentence, at: int, way: int) -> tuple[int, 
         if _STOP.search(gap):
             return None
         parted = parted or any(sign in gap for sign in ",/")
-        if whole.tokens[step].key not in ("and", "or"):
+        glued = whole.tokens[step].word == "&" and not gap.endswith(" ")  # R&B
+        if whole.tokens[step].key not in ("and", "or") or glued:
             return (step, joined) if joined or parted else None
         step, joined = step + way, True
     return None

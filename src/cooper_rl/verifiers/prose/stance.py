@@ -35,6 +35,11 @@ _DOUBT = re.compile(
     r" (?:say|said|think|thought|believed?|claim(?:ed)?|assumed?))\b",
     re.IGNORECASE,
 )
+_EXAMPLE = re.compile(
+    r"\b(?:include[sd]?|including|such as|among|for (?:example|instance)|e\.g\.|(?:one|some|several|many|any) of (?:the|her|his|their|its)"
+    r"|several|various|numerous)\b|^\W*(?:others?|another|in addition|additionally)\b",
+    re.IGNORECASE,
+)
 _DOUBT_AFTER = re.compile(
     r"\W*(?:\w+\W+){0,2}(?:might|may(?= (?:be|have|well)\b)|could(?= be\b)|possibly|perhaps|maybe|i guess|i'm not sure|not sure)\b"
     r"|\s*\?",
@@ -60,7 +65,10 @@ _SUBJECT = re.compile(  # "The capital of France is Paris": what follows the pre
     r"\b(?:of|in|for|on|at|from|to|with|about|by|against|between|named|called|clue|question|asked)\b\W*(?:\w+\W+){0,2}$",
     re.IGNORECASE | re.DOTALL,
 )
-_COPULA = re.compile(r"\b(?:is|are|was|were)\b(?! (?:not|a|an|also|[a-z]+ed|known|born|set)\b)")
+_COPULA = re.compile(
+    r"\b(?:is|are|was|were)\b(?:(?! (?:not|a|an|also|[a-z]+ed|known|born|set)\b)"
+    r"|(?= (?:[a-z]+ly )?(?:known as|called|named|referred to as|(?:[a-z]+ed|made|written|sung|won) by)\b))"
+)
 _LARGER = frozenset("new north south east west saint st san los las el northern southern eastern western central".split())
 _KIND = frozenset("river mountains mountain ocean sea".split())  # after a name, they add nothing
 _QUANTITY = re.compile(
@@ -112,8 +120,6 @@ class Place:
 
 def why_not_stated(place: Place) -> str:
     """In a word why what stands at a place is not said to be the answer; "" if it is."""
-    if place.last > place.sentence.last:
-        return "across sentences"
     if place.start < place.sentence.asked:
         return "question"
     for name, found in _CHECKS:
@@ -131,6 +137,11 @@ def is_doubted(place: Place) -> bool:
     """Whether it is only possible, or somebody's opinion, or under a condition."""
     doubt = _DOUBT.search(place.before) or _IF.search(_clause(place.before))
     return bool(doubt or _DOUBT_AFTER.match(place.after))
+
+
+def is_example(place: Place) -> bool:
+    """Whether it is only an example of what was asked for ("some of them, such as Paris")."""
+    return bool(_EXAMPLE.search(place.before))
 
 
 def is_alternative(place: Place) -> bool:
@@ -164,6 +175,7 @@ def repeats_question(place: Place) -> bool:
 _CHECKS = (
     ("denied", is_denied),
     ("doubted", is_doubted),
+    ("example", is_example),
     ("alternative", is_alternative),
     ("part of more", is_part_of_more),
     ("question's words", repeats_question),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers.math.library import shown
@@ -114,4 +115,11 @@ def _placed(
     for first, last in places:
         for number, sentence in enumerate(in_text):
             if sentence.first <= first < sentence.last and (marked or number < OPENING or sentence is in_text[-1]):
-                yield Place(whole, sentence, first, last)
+                yield Place(whole, _until(sentence, last, whole), first, last)
+
+
+def _until(sentence: Sentence, last: int, whole: Written) -> Sentence:
+    """The sentence, longer if an answer such as "Panic! at the Disco" ends after it."""
+    if last <= sentence.last:
+        return sentence
+    return replace(sentence, last=last, end=whole.tokens[last - 1].end)

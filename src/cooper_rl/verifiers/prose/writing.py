@@ -20,6 +20,7 @@ RANGE = "~"  # the key of a dash, or of "to", between two numbers
 _ARTICLES = ("a", "an", "the")
 _GLUED = re.compile(r"\b(on|in|is|was|by|of|from|at|and|as)(?=[A-Z][a-z])")  # "was released onMarch 3"
 _FOOTNOTE = re.compile(r"(?<=[A-Za-z]{3})\d{1,2}(?=[\s.,;)]|$)|\[\^?\d{1,3}\^?\]|[¹²³⁴-⁹]+(?=[\s.,;)]|$)")
+_FOOTNOTE_OF_YEAR = re.compile(r"(\b(?:in|of|to|since|from|, ?|[a-z]{3} |and) ?(?:1[5-9]|20)\d\d)\d{1,2}(?=[.,;]|\s*$|\s+[A-Z])")
 _NAMES = "|".join(sorted((*MONTHS, *ABBREVIATED), key=len, reverse=True))
 _DAYS = "|".join(sorted((*WEEKDAYS, *(name for name, day in ABBREVIATED.items() if day in WEEKDAYS)), key=len)[::-1])
 _YEAR = r"[12]\d{3}(?!\d|,\d)"
@@ -104,7 +105,7 @@ def written(text: str, *, footnotes: bool = False) -> Written:
     """
     text = _plain(text)
     if footnotes:
-        text = _FOOTNOTE.sub("", text)
+        text = _FOOTNOTE_OF_YEAR.sub(r"\1", _FOOTNOTE.sub("", text))
     tokens = tuple(_with_numbers(list(_tokens(text))))
     starts, ends, length = {}, {}, 0
     for index, token in enumerate(tokens):
