@@ -22,6 +22,7 @@ _TURN = re.compile(
     r"[\W_]*(?:or\b|maybe|perhaps|possibly|alternatively|no[,.!]|it (?:could|might|may) (?:also )?be|hmm|then again)", re.IGNORECASE
 )
 _MARKER = re.compile(r"\s*(?:[-*•]|\(?\d{1,2}[.)])\s+\S")
+_END = (-1, False)  # what stands for the end of a list
 _STOP = re.compile(r"[:.!?()]|\s-\s")
 
 
@@ -45,6 +46,8 @@ def _row(place: Place, way: int) -> Iterator[bool]:
     room = LABEL
     while True:
         joint = _joint(whole, place.sentence, at, way)
+        if joint == _END:
+            return
         if joint is None:
             at, room = at + way, room - 1
             if room < 0 or not _inside(place.sentence, at) or _VERB.fullmatch(whole.tokens[at].word):
@@ -62,13 +65,16 @@ def _inside(sentence: Sentence, at: int) -> bool:
 
 
 def _joint(whole: Written, sentence: Sentence, at: int, way: int) -> tuple[int, bool] | None:
-    """Where the next item begins (or ends, to the left) if a comma, slash, "and" or "or" follows a token; else None."""
+    """Where the next item begins (or ends, to the left) if a comma, slash, "and" or "or" follows a token.
+
+    None where the token's item goes on, and `_END` where a stronger mark ends the list.
+    """
     step, joined, parted = at + way, False, False
     while _inside(sentence, step):
         low, high = sorted((step - way, step))
         gap = whole.text[whole.tokens[low].end : whole.tokens[high].start]
         if _STOP.search(gap):
-            return None
+            return _END
         parted = parted or any(sign in gap for sign in ",/")
         glued = whole.tokens[step].word == "&" and not gap.endswith(" ")  # R&B
         if whole.tokens[step].key not in ("and", "or") or glued:
@@ -88,7 +94,7 @@ def is_repeated_with_another(place: Place, sentences: Sequence[Sentence]) -> boo
     answer = [token.key for token in tokens[place.first : place.last]]
     if len(frame) < 2:
         return False
-    for other in (each for each in sentences if each != own):
+    for other in (each for each in sentences if each.start != own.start):
         keys = [token.key for token in tokens[other.first : other.last]]
         for at in range(len(frame), len(keys)):
             same = keys[at - len(frame) : at] == frame

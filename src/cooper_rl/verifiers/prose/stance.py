@@ -29,16 +29,17 @@ _DENIED_AFTER = re.compile(
     re.IGNORECASE,
 )
 _DOUBT = re.compile(
-    r"\b(?:might|maybe|perhaps|possibly|could|can be|may (?:be|have|well)|not sure|unsure|unclear|uncertain|unknown|either"
+    r"\b(?:might|maybe|perhaps|possibly|could (?:have )?be(?:en)?|may (?:be|have|well)|not sure|unsure|unclear|uncertain|unknown|either"
     r"|candidates?|options?|possibilit(?:y|ies)|guess(?:es)?|one of the possible"
     r"|(?:some|many|others?|people|often|commonly|popularly|widely|mistakenly|wrongly)(?: people)?"
     r" (?:say|said|think|thought|believed?|claim(?:ed)?|assumed?))\b",
     re.IGNORECASE,
 )
 _EXAMPLE = re.compile(
-    r"\b(?:include[sd]?|including|such as|among|for (?:example|instance)|e\.g\.|(?:one|some|several|many|any) of (?:the|her|his|their|its)"
-    r"|several|various|numerous)\b|^\W*(?:others?|another|in addition|additionally)\b",
-    re.IGNORECASE,
+    r"(?:\b(?:include[sd]?|including|such as|among|for (?:example|instance)|e\.g\.)|^\W*others?\b)(?P<between>.*)", re.IGNORECASE | re.DOTALL
+)
+_ONE_OF = re.compile(
+    r"\b(?:one|some|several|many|any) of (?:the|her|his|their|its)\b|\banother (?:one|example|option|candidate)\b", re.IGNORECASE
 )
 _DOUBT_AFTER = re.compile(
     r"\W*(?:\w+\W+){0,2}(?:might|may(?= (?:be|have|well)\b)|could(?= be\b)|possibly|perhaps|maybe|i guess|i'm not sure|not sure)\b"
@@ -53,7 +54,7 @@ _REGRET = re.compile(
 )
 _IF = re.compile(r"\b(?:if|unless|whether)\b", re.IGNORECASE)
 _MORE = r"(?! (?:more|less|so|later|earlier|older|younger|higher|lower)\b)"
-_OR_AFTER = re.compile(rf"(?:\W*\w+){{0,4}}?\W*(?:\b(?:and/)?or\b{_MORE}|(?<=\w)/(?=\w))|\s*/|\s*\|", re.IGNORECASE)
+_OR_AFTER = re.compile(rf"(?:\W*\w+){{0,4}}?\W*(?:\b(?:and/)?or\b{_MORE})|\s*/|\s*\|", re.IGNORECASE)
 _OR_BEFORE = re.compile(r"(?:\bor\b|/|\bversus\b|\bvs\.?)\W*(?:\w+\W+){0,2}$", re.IGNORECASE)
 _VERB = re.compile(
     r"\b(?:is|are|was|were|has|have|had|plays?|played|won|will|would|does|did|do|became|becomes?|lies|lived?|died|made|took"
@@ -95,7 +96,7 @@ class Place:
     @property
     def before(self) -> str:
         """What stands before it in its sentence. What is quoted there is left out, such as a title."""
-        return _QUOTED.sub('"" ', self.whole.text[self.sentence.start : self.start])
+        return _QUOTED.sub(lambda found: '"",' if found.group()[-2:-1] == "," else '""', self.whole.text[self.sentence.start : self.start])
 
     @property
     def after(self) -> str:
@@ -141,14 +142,17 @@ def is_doubted(place: Place) -> bool:
 
 def is_example(place: Place) -> bool:
     """Whether it is only an example of what was asked for ("some of them, such as Paris")."""
-    return bool(_EXAMPLE.search(place.before))
+    before = place.before
+    found = _EXAMPLE.search(before)
+    return bool((found and not _VERB.search(found["between"])) or _ONE_OF.search(before))
 
 
 def is_alternative(place: Place) -> bool:
     """Whether "or" or a slash joins it with something else."""
     found = _OR_AFTER.match(place.after)
     joined = found and not _VERB.search(found.group()) and not _CLAUSE_END.search(found.group().strip(" ,"))
-    return bool(joined or _OR_BEFORE.search(place.before))
+    earlier = _OR_BEFORE.search(place.before)
+    return bool(joined or (earlier and not _VERB.search(earlier.group())))
 
 
 def is_part_of_more(place: Place) -> bool:
@@ -158,7 +162,8 @@ def is_part_of_more(place: Place) -> bool:
     if place.is_figure:
         ranged = RANGE in (before.key if before else "", after.key if after else "")
         return ranged or bool(_QUANTITY.search(place.before))
-    if after and after.capital and tokens[place.last - 1].capital and text[end : after.start] in (" ", "-"):
+    owned = tokens[place.last - 1].word.endswith("'s")  # "Ann Lee's Tower" says no longer name of Ann Lee
+    if after and after.capital and not owned and tokens[place.last - 1].capital and text[end : after.start] in (" ", "-"):
         shouted = text[place.start : end].isupper() and after.word.upper() == text[after.start : after.end]
         if not after.is_figure and after.word not in _KIND and not shouted:
             return True

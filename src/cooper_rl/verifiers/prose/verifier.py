@@ -98,6 +98,7 @@ def _any_stated(
     if not found:
         return False
     retracted = retracted_until(whole.text)
+    in_text = [sentence for sentence in in_text if sentence.end > retracted]
     return any(
         place.start >= retracted
         and not is_in_list(place, asked)

@@ -41,6 +41,9 @@ _TOKEN = re.compile(
     r"|(?P<word>[^\W\d_]+(?:'[^\W\d_]+)*\+*)"
     r"|(?P<sign>[&%])"
 )
+_SPACES = re.compile(r"\s+")
+_NO_NUMBER_BEFORE = ("no", "some", "any", "every", "each", "which", "this", "that", "only")  # "no one", "this one"
+_NO_NUMBER_AFTER = ("of", "another", "who", "that")  # "one of them"
 _SIGNS = {"&": "and", "%": "percent"}
 _LAST_OF_ORDINAL = {"first": "one", "second": "two", "third": "three", "fifth": "five"}
 _LAST_OF_ORDINAL |= {"eighth": "eight", "ninth": "nine", "twelfth": "twelve"}
@@ -125,7 +128,8 @@ def _tokens(text: str) -> Iterator[Token]:
     """Words, numbers and dates in their order, with articles left out."""
     at = 0
     for found in _DATE.finditer(text):
-        date = Date.parse(re.sub(r"\s+", " ", found.group()), lambda part: None)
+        said = _SPACES.sub(" ", found.group())
+        date = Date.parse(said[4:] if said[:4].lower() == "the " else said, lambda part: None)
         if date is not None:
             yield from _words(text, at, found.start())
             key = f"@{date.weekday}{date.day}-{date.month}-{date.year};"
@@ -208,7 +212,9 @@ def _numeral(tokens: list[Token], at: int) -> tuple[int, Token | None]:
             best = len(words), replace(span, key=_number_key(value[0], "th" if ordinal else ""), number=number)
         if ordinal:
             break
-    return best
+    before, after = tokens[at - 1].word if at else "", tokens[at + 1].word if at + 1 < len(tokens) else ""
+    pronoun = tokens[at].word == "one" and best[0] == 1 and (before in _NO_NUMBER_BEFORE or after in _NO_NUMBER_AFTER)
+    return (1, None) if pronoun else best
 
 
 def _cardinal(ordinal: str) -> str:
