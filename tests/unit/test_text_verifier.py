@@ -121,7 +121,11 @@ STATED = [  # (reference, a text that states it, its mirror that does not)
     ("Brno", "The answer is Brno. It is old.", "The answer is Brno. Or maybe Graz."),
     ("Brno", r"It is an old town. \boxed{Brno}", r"It is not \boxed{Brno}"),
     ("Brno", r"\boxed{\text{Brno}}", r"\boxed{Graz} or \boxed{Brno}"),
-    ("Brno", "It could be Graz or Linz.\nBut the mill is old.\nThe answer is: **Brno**", "Brno is old.\nThe answer is Graz."),
+    (
+        "Brno",
+        "It could be Graz or Linz.\nBut the mill is old.\nThe answer is: **Brno**",
+        "Brno is old.\nThe answer is Graz.",
+    ),
     ("Brno", "<think>Graz or Linz?</think>Brno", "<think>It is Brno.</think>Graz"),
     ("never built", "It was never built.", "It was built."),
     ("Brno or Graz", "Brno or Graz", "Linz or Graz"),
@@ -202,10 +206,19 @@ def test_aliases_are_further_references():
     ("kind", "reference"),
     [
         *(("choice", each) for each in ("A", "(B)", "C)", "option C", "B) twelve apples")),
-        *(("text", each) for each in ("yes", "No", "Brno", "Al", "New Brno", "B. Holm", "Brno, Graz and Linz", "1980s")),
+        *(
+            ("text", each)
+            for each in ("yes", "No", "Brno", "Al", "New Brno", "B. Holm", "Brno, Graz and Linz", "1980s")
+        ),
         *(("text", each) for each in ("March 3, 2024", "Apollo 11", "Henry VIII", "never built", "Spider-Man")),
-        *(("math", each) for each in ("12", "x", "x + 1", "1/2", r"\frac{1}{2}", r"\text{Ada}", "$5$", "(1, 2)", "1997")),
-        *(("math", each) for each in ("four", "4 apples", "2024-03-03", "no solution", "sin x", "x > 2", "3 cats, 2 dogs")),
+        *(
+            ("math", each)
+            for each in ("12", "x", "x + 1", "1/2", r"\frac{1}{2}", r"\text{Ada}", "$5$", "(1, 2)", "1997")
+        ),
+        *(
+            ("math", each)
+            for each in ("four", "4 apples", "2024-03-03", "no solution", "sin x", "x > 2", "3 cats, 2 dogs")
+        ),
         *(("math", each) for each in ("So 4 + 5 = 9.\n#### 9", "", "undefined", "A = 5", "50%")),
     ],
 )
@@ -213,9 +226,21 @@ def test_auto_chooses_by_the_reference(kind, reference):
     assert kind_of(reference) == kind
 
 
-@pytest.mark.parametrize("reference", ["12", "1/2", r"\sqrt{2}", "(1, 2)", r"\text{even}", "x = 3", "2 h", "no solution"])
+@pytest.mark.parametrize(
+    "reference", ["12", "1/2", r"\sqrt{2}", "(1, 2)", r"\text{even}", "x = 3", "2 h", "no solution"]
+)
 def test_auto_judges_mathematics_as_math_does(reference):
-    for completion in ("", "12", r"\boxed{0.5}", "The answer is 12.", "120 min", "even", "x = 3", r"\boxed{(1, 2)}", "none"):
+    for completion in (
+        "",
+        "12",
+        r"\boxed{0.5}",
+        "The answer is 12.",
+        "120 min",
+        "even",
+        "x = 3",
+        r"\boxed{(1, 2)}",
+        "none",
+    ):
         assert explain_auto(reference, completion) == explain_math(reference, completion)
 
 

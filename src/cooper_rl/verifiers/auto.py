@@ -19,8 +19,8 @@ from cooper_rl.verifiers.text import explain_choice
 _OPTION = re.compile(r"(?i:(?:option|choice) )?(?:\([A-J]\)|[A-J])[).:]?|\([A-J]\) .+|[A-J][):] .+", re.DOTALL)
 _MARKUP = re.compile(r"\\|\$|_\{|\^|####")
 _OF_MATHEMATICS = re.compile(  # words that are the answer to a question of mathematics
-    r"infinit(?:y|e|ely many.*)|undefined|none|even|odd|increasing|decreasing|(?:there (?:is|are) )?no (?:real )?solutions?"
-    r"|(?:it )?does not exist|DNE"
+    r"infinit(?:y|e|ely many.*)|undefined|none|even|odd|increasing|decreasing"
+    r"|(?:there (?:is|are) )?no (?:real )?solutions?|(?:it )?does not exist|DNE"
 )
 _FUNCTION = re.compile(r"\b(?:sin|cos|tan|log|ln|sqrt|pi|exp|mod)\b")
 _NAME = re.compile(r"[A-Z][a-z]+|(?:(?:the|in the) )?(?:(?:early|mid|late)[ -])?\d{2,4}'?s")  # "Al", "1980s"
@@ -37,8 +37,8 @@ def explain(reference: str, completion: str) -> Verification:
 def kind_of(reference: str) -> str:
     """The verifier for a reference answer.
 
-    `choice` for a letter from A to J, with or without its option. `text` for yes and no, names, decades, other words and
-    dates with the name of a month. `math` for numbers, formulas, LaTeX, worked solutions, and what no other one can read.
+    `choice` for a letter from A to J, with or without its option. `text` for yes and no, names, decades, other words,
+    and dates with the name of a month. `math` for all else: numbers, formulas, LaTeX, worked solutions.
     """
     plain = reference.strip()
     if _OPTION.fullmatch(plain):

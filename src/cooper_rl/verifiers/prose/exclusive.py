@@ -1,4 +1,4 @@
-"""Whether two answers exclude one another: choices, yes and no, numbers, dates. Other words never prove a difference."""
+"""Whether two answers exclude one another: yes and no, numbers, dates. Other words never prove a difference."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ from cooper_rl.verifiers.math.words import Words
 from cooper_rl.verifiers.prose.references import YEARS, without_lead
 
 _DECISION = re.compile(r"\W*(?P<word>yes|no|true|false)\b(?!\W*(?:and|or|/)\W*(?:yes|no|true|false)\b)", re.IGNORECASE)
-_JUDGED = re.compile(r"\W*(?:it|this|that|(?:the|this|that) (?:statement|claim|sentence))(?:'s| is) (?P<word>true|false)\b", re.I)
+_JUDGED = re.compile(
+    r"\W*(?:it|this|that|(?:the|this|that) (?:statement|claim|sentence))(?:'s| is) (?P<word>true|false)\b", re.I
+)
 _MEANS_YES = {"yes": True, "true": True, "no": False, "false": False}
-_ROUGHLY = re.compile(r"\b(?:about|around|approximately|roughly|nearly|almost|over|circa|ca?\.|some|more|less|least|most)|~|\+", re.I)
+_ROUGHLY = re.compile(
+    r"\b(?:about|around|approximately|roughly|nearly|almost|over|circa|ca?\.|some|more|less|least|most)|~|\+", re.I
+)
 _BEFORE = re.compile(r"(?:(?:it|this|that|there) )?(?:is|was|were|are) ", re.IGNORECASE)
 
 

@@ -1,4 +1,4 @@
-"""The ways in which a text may say a reference answer: without its brackets, its title, a middle name, in another order."""
+"""The ways to say a reference answer: without its brackets, its title or a middle name, or in another order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from cooper_rl.verifiers.math.date import Date
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, compare
 from cooper_rl.verifiers.math.number import Number
 from cooper_rl.verifiers.prose.writing import KEPT, Written, written
@@ -15,12 +14,44 @@ YEARS = range(1000, 2101)  # numbers that may be a date's year
 
 MAX_PARTS = 6  # of a list
 _BRACKETS = re.compile(r"\s*[(\[][^()\[\]]*[)\]]")
-_LEAD = frozenset("in on at by from to with for during since around about approximately".split())
-_TITLES = frozenset(
-    "mr mrs ms miss dr sir dame lord lady president king queen prince princess emperor pope saint st professor prof"
-    " general gen captain senator governor chief justice actor actress singer".split()
+_LEAD = frozenset(
+    ("in", "on", "at", "by", "from", "to", "with", "for", "during", "since", "around", "about", "approximately")
 )
-_NO_SURNAME = frozenset("jr sr ii iii iv".split())
+_TITLES = frozenset(
+    (
+        "mr",
+        "mrs",
+        "ms",
+        "miss",
+        "dr",
+        "sir",
+        "dame",
+        "lord",
+        "lady",
+        "president",
+        "king",
+        "queen",
+        "prince",
+        "princess",
+        "emperor",
+        "pope",
+        "saint",
+        "st",
+        "professor",
+        "prof",
+        "general",
+        "gen",
+        "captain",
+        "senator",
+        "governor",
+        "chief",
+        "justice",
+        "actor",
+        "actress",
+        "singer",
+    )
+)
+_NO_SURNAME = frozenset(("jr", "sr", "ii", "iii", "iv"))
 _PART_OF_NAME = re.compile(r"(?:[^\W\d_]|['’-]){2,}")
 _LAST_JOINT = re.compile(r"\band\b|&", re.IGNORECASE)
 _LIST = re.compile(r"\s*(?:,\s*and|,|\band\b|&)\s+", re.IGNORECASE)
@@ -43,7 +74,9 @@ def parts(reference: str) -> tuple[str, ...]:
     if not 2 <= len(items) <= MAX_PARTS or not _LAST_JOINT.search(text):
         return ()
     words = [item.split() for item in items]
-    alike = len({len(each) for each in words}) == 1 or len(words[-1]) <= len(words[0])  # not "India and Pakistan Border"
+    alike = len({len(each) for each in words}) == 1 or len(words[-1]) <= len(
+        words[0]
+    )  # not "India and Pakistan Border"
     names = all(item[:1].isupper() or item[:1].isdigit() for item in items)
     keys = tuple(dict.fromkeys(written(item).joined for item in items))
     return keys if alike and names and all(keys) and len(keys) == len(items) else ()
@@ -54,11 +87,12 @@ def dates_of(reference: str, whole: Written) -> Iterator[tuple[int, int]]:
     own = written(without_lead(reference)).tokens
     if len(own) != 1:
         return
-    gold: AnswerForm | None = own[0].date or (Number(own[0].number) if own[0].number in YEARS else None)
+    year = own[0].number if own[0].number in YEARS else None
+    gold: AnswerForm | None = own[0].date or (Number(year) if year is not None else None)
     for index, token in enumerate(whole.tokens):
-        if gold and token.date and compare(gold, token.date) is Comparison.EQUAL:
-            if isinstance(gold, Date) or token.date.year == own[0].number:
-                yield index, index + 1
+        same = gold is not None and token.date is not None and compare(gold, token.date) is Comparison.EQUAL
+        if same and (year is None or (token.date is not None and token.date.year == year)):
+            yield index, index + 1
 
 
 def without_lead(text: str) -> str:
@@ -85,4 +119,3 @@ def _shorter_name(text: str) -> str:
     if not plain or not 3 <= len(words) <= 4 or words[0] == "The" or words[-1].lower() in _NO_SURNAME:
         return ""
     return f"{words[0]} {words[-1]}"
-

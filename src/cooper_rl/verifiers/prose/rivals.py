@@ -16,10 +16,12 @@ ITEM = 4  # tokens that an item may have
 FRAME = 3  # tokens before an answer by which another sentence is the same but for its answer
 FRAGMENT = 6  # tokens that a line or sentence without a verb may have to be a candidate
 _VERB = re.compile(
-    r"\b(?:is|are|was|were|has|have|had|be|been|will|would|does|did|who|which|that|where|when)\b|\w{3,}ed\b", re.IGNORECASE
+    r"\b(?:is|are|was|were|has|have|had|be|been|will|would|does|did|who|which|that|where|when)\b|\w{3,}ed\b",
+    re.IGNORECASE,
 )
 _TURN = re.compile(
-    r"[\W_]*(?:or\b|maybe|perhaps|possibly|alternatively|no[,.!]|it (?:could|might|may) (?:also )?be|hmm|then again)", re.IGNORECASE
+    r"[\W_]*(?:or\b|maybe|perhaps|possibly|alternatively|no[,.!]|it (?:could|might|may) (?:also )?be|hmm|then again)",
+    re.IGNORECASE,
 )
 _MARKER = re.compile(r"\s*(?:[-*•]|\(?\d{1,2}[.)])\s+\S")
 _END = (-1, False)  # what stands for the end of a list

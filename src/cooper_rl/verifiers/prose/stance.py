@@ -17,38 +17,42 @@ _CLAUSE_END = re.compile(
     r"[,:()]|\s-\s|\b(?:but|however|although|though|while|whereas|because|since|so|instead)\b", re.IGNORECASE
 )
 _DENIAL = re.compile(
-    r"\b(?:not(?! (?:only|just|merely)\b)|no(?! ?\.| \d| doubt\b| longer\b)|never|neither|nor|without|except|excluding|unlike|cannot"
-    r"|\w+n't|rather than|instead of|other than|as opposed to|far from|contrary to|false|untrue|wrong|incorrect|mistaken"
-    r"|myth|confused with|rumou?red)\b",
+    r"\b(?:not(?! (?:only|just|merely)\b)|no(?! ?\.| \d| doubt\b| longer\b)|never|neither|nor|without"
+    r"|except|excluding|unlike|cannot|\w+n't|rather than|instead of|other than|as opposed to|far from|contrary to"
+    r"|false|untrue|wrong|incorrect|mistaken|myth|confused with|rumou?red)\b",
     re.IGNORECASE,
 )
 _DENIED_AFTER = re.compile(
     r"\W*(?:is|are|was|were|does|do|did|has|have|had|will|would|can|could|should)"
     r"(?:n't|not)?(?: also| actually| certainly| definitely)?"
-    r"(?:(?<=n't)| (?:not\b(?! (?:only|just|merely)\b)|never\b|wrong\b|incorrect\b|false\b|a myth\b|out of the question\b))",
+    r"(?:(?<=n't)| (?:not\b(?! (?:only|just|merely)\b)|never\b|wrong\b|incorrect\b|false\b|a myth\b))",
     re.IGNORECASE,
 )
 _DOUBT = re.compile(
-    r"\b(?:might|maybe|perhaps|possibly|could (?:have )?be(?:en)?|may (?:be|have|well)|not sure|unsure|unclear|uncertain|unknown|either"
+    r"\b(?:might|maybe|perhaps|possibly|could (?:have )?be(?:en)?|may (?:be|have|well)"
+    r"|not sure|unsure|unclear|uncertain|unknown|either"
     r"|candidates?|options?|possibilit(?:y|ies)|guess(?:es)?|one of the possible"
     r"|(?:some|many|others?|people|often|commonly|popularly|widely|mistakenly|wrongly)(?: people)?"
     r" (?:say|said|think|thought|believed?|claim(?:ed)?|assumed?))\b",
     re.IGNORECASE,
 )
 _EXAMPLE = re.compile(
-    r"(?:\b(?:include[sd]?|including|such as|among|for (?:example|instance)|e\.g\.)|^\W*others?\b)(?P<between>.*)", re.IGNORECASE | re.DOTALL
+    r"(?:\b(?:include[sd]?|including|such as|among|for (?:example|instance)|e\.g\.)|^\W*others?\b)(?P<between>.*)",
+    re.IGNORECASE | re.DOTALL,
 )
 _ONE_OF = re.compile(
-    r"\b(?:one|some|several|many|any) of (?:the|her|his|their|its)\b|\banother (?:one|example|option|candidate)\b", re.IGNORECASE
+    r"\b(?:one|some|several|many|any) of (?:the|her|his|their|its)\b|\banother (?:one|example|option|candidate)\b",
+    re.IGNORECASE,
 )
 _DOUBT_AFTER = re.compile(
-    r"\W*(?:\w+\W+){0,2}(?:might|may(?= (?:be|have|well)\b)|could(?= be\b)|possibly|perhaps|maybe|i guess|i'm not sure|not sure)\b"
+    r"\W*(?:\w+\W+){0,2}(?:might|may(?= (?:be|have|well)\b)|could(?= be\b)|possibly|perhaps|maybe|i guess|not sure)\b"
     r"|\s*\?",
     re.IGNORECASE,
 )
 _SENTENCE_START = re.compile(r"[.!?]\s+|\n")
 _REGRET = re.compile(
-    r"\b(?:no,? wait|wait,|or (?:maybe|perhaps|possibly|rather)|maybe it|perhaps it|scratch that|i was wrong|on second thoughts?)\b"
+    r"\b(?:no,? wait|wait,|or (?:maybe|perhaps|possibly|rather)|maybe it|perhaps it"
+    r"|scratch that|i was wrong|on second thoughts?)\b"
     r"|[.!?]\s+(?:or|maybe|perhaps|alternatively|actually)\b",
     re.IGNORECASE,
 )
@@ -70,11 +74,30 @@ _COPULA = re.compile(
     r"\b(?:is|are|was|were)\b(?:(?! (?:not|a|an|also|[a-z]+ed|known|born|set)\b)"
     r"|(?= (?:[a-z]+ly )?(?:known as|called|named|referred to as|(?:[a-z]+ed|made|written|sung|won) by)\b))"
 )
-_LARGER = frozenset("new north south east west saint st san los las el northern southern eastern western central".split())
-_KIND = frozenset("river mountains mountain ocean sea".split())  # after a name, they add nothing
+_LARGER = frozenset(
+    (
+        "new",
+        "north",
+        "south",
+        "east",
+        "west",
+        "saint",
+        "st",
+        "san",
+        "los",
+        "las",
+        "el",
+        "northern",
+        "southern",
+        "eastern",
+        "western",
+        "central",
+    )
+)
+_KIND = frozenset(("river", "mountains", "mountain", "ocean", "sea"))  # after a name, they add nothing
 _QUANTITY = re.compile(
-    r"\b(?:at (?:least|most)|over|under|up to|(?:more|less|fewer|later|earlier|older|younger|higher|lower) than|before|after"
-    r"|until|minus|not)\W*$",
+    r"\b(?:at (?:least|most)|over|under|up to|(?:more|less|fewer|later|earlier|older|younger|higher|lower) than"
+    r"|before|after|until|minus|not)\W*$",
     re.IGNORECASE,
 )
 
@@ -96,7 +119,10 @@ class Place:
     @property
     def before(self) -> str:
         """What stands before it in its sentence. What is quoted there is left out, such as a title."""
-        return _QUOTED.sub(lambda found: '"",' if found.group()[-2:-1] == "," else '""', self.whole.text[self.sentence.start : self.start])
+        return _QUOTED.sub(
+            lambda found: '"",' if found.group()[-2:-1] == "," else '""',
+            self.whole.text[self.sentence.start : self.start],
+        )
 
     @property
     def after(self) -> str:
@@ -163,7 +189,13 @@ def is_part_of_more(place: Place) -> bool:
         ranged = RANGE in (before.key if before else "", after.key if after else "")
         return ranged or bool(_QUANTITY.search(place.before))
     owned = tokens[place.last - 1].word.endswith("'s")  # "Ann Lee's Tower" says no longer name of Ann Lee
-    if after and after.capital and not owned and tokens[place.last - 1].capital and text[end : after.start] in (" ", "-"):
+    if (
+        after
+        and after.capital
+        and not owned
+        and tokens[place.last - 1].capital
+        and text[end : after.start] in (" ", "-")
+    ):
         shouted = text[place.start : end].isupper() and after.word.upper() == text[after.start : after.end]
         if not after.is_figure and after.word not in _KIND and not shouted:
             return True
@@ -196,7 +228,7 @@ def _clause(before: str) -> str:
 
 
 def is_taken_back_by(before: str, after: str) -> bool:
-    """Whether the words around an answer that a box or cue marks deny or doubt it ("I doubt that the answer is ...")."""
+    """Whether the words around an answer that a box or cue marks deny or doubt it ("I doubt the answer is ...")."""
     sentence = _SENTENCE_START.split(before)[-1]
     denied = _DENIAL.search(_clause(sentence)) or _DOUBT.search(_clause(sentence)) or _IF.search(_clause(sentence))
     return bool(denied or _REGRET.search(after) or _DOUBT_AFTER.match(after))

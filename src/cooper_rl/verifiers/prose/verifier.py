@@ -6,7 +6,7 @@ It never sees the question. INCORRECT is kept for answers that exclude one anoth
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from cooper_rl.records import Reason, Verdict, Verification
@@ -52,7 +52,7 @@ def explain(reference: str, completion: str) -> Verification:
     if _DECISION.fullmatch(reference.strip(" .")):
         said, gold = decision(text), decision(reference.strip())
         return left_open if said is None else Verification.compared(said is gold, reference.strip(), shown(text))
-    if _states(reference, written(text, footnotes=True), marked=not reading.bare):
+    if _states(reference, written(text, footnotes=True), not reading.bare):
         return Verification.compared(True, shown(reference), shown(text))
     if exclude(reference, text):
         return Verification.compared(False, shown(reference), shown(text))
@@ -75,42 +75,39 @@ def _plain(text: str) -> str:
     return _MARKUP.sub(lambda found: found.group(1) or "", text)
 
 
-def _states(reference: str, whole: Written, *, marked: bool) -> bool:
+def _states(reference: str, whole: Written, marked: bool) -> bool:
     """Whether a text states the reference: as a whole, or all items of a list in any order."""
     keys = ways_to_say(reference)
     if whole.joined in keys and not whole.text.rstrip().endswith("?"):
         return True
-    in_text = list(sentences(whole))
-    said = (place for key in keys for place in whole.places(key))
-    if _any_stated((*said, *dates_of(reference, whole)), whole, in_text, marked=marked):
+    if _any_stated(
+        [*(place for key in keys for place in whole.places(key)), *dates_of(reference, whole)], whole, marked
+    ):
         return True
     items = parts(reference)
-    return bool(items) and all(
-        _any_stated(whole.places(item), whole, in_text, marked=marked, asked=len(items)) for item in items
-    )
+    return bool(items) and all(_any_stated([*whole.places(item)], whole, marked, len(items)) for item in items)
 
 
-def _any_stated(
-    places: Iterable[tuple[int, int]], whole: Written, in_text: Sequence[Sentence], *, marked: bool, asked: int = 1
-) -> bool:
+def _any_stated(places: Sequence[tuple[int, int]], whole: Written, marked: bool, asked: int = 1) -> bool:
     """Whether any of the places is stated as the answer, of which the reference asks for so many."""
-    found = [place for place in _placed(places, whole, in_text, marked=marked) if not why_not_stated(place)]
-    if not found:
+    if not places:
         return False
+    in_text = list(sentences(whole))
+    found = [place for place in _placed(places, whole, in_text, marked) if not why_not_stated(place)]
     retracted = retracted_until(whole.text)
-    in_text = [sentence for sentence in in_text if sentence.end > retracted]
+    still_meant = [sentence for sentence in in_text if sentence.end > retracted]
     return any(
         place.start >= retracted
         and not is_in_list(place, asked)
-        and not is_among_fragments(place, in_text, asked)
-        and not is_reconsidered(place, in_text)
-        and (asked > 1 or not is_repeated_with_another(place, in_text))
+        and not is_among_fragments(place, still_meant, asked)
+        and not is_reconsidered(place, still_meant)
+        and (asked > 1 or not is_repeated_with_another(place, still_meant))
         for place in found
     )
 
 
 def _placed(
-    places: Iterable[tuple[int, int]], whole: Written, in_text: Sequence[Sentence], *, marked: bool
+    places: Sequence[tuple[int, int]], whole: Written, in_text: Sequence[Sentence], marked: bool
 ) -> Iterator[Place]:
     """The places with their sentences, of those sentences that may state the answer."""
     for first, last in places:

@@ -20,12 +20,15 @@ RANGE = "~"  # the key of a dash, or of "to", between two numbers
 _ARTICLES = ("a", "an", "the")
 _GLUED = re.compile(r"\b(on|in|is|was|by|of|from|at|and|as)(?=[A-Z][a-z])")  # "was released onMarch 3"
 _FOOTNOTE = re.compile(r"(?<=[A-Za-z]{3})\d{1,2}(?=[\s.,;)]|$)|\[\^?\d{1,3}\^?\]|[¹²³⁴-⁹]+(?=[\s.,;)]|$)")
-_FOOTNOTE_OF_YEAR = re.compile(r"(\b(?:in|of|to|since|from|, ?|[a-z]{3} |and) ?(?:1[5-9]|20)\d\d)\d{1,2}(?=[.,;]|\s*$|\s+[A-Z])")
+_FOOTNOTE_OF_YEAR = re.compile(
+    r"(\b(?:in|of|to|since|from|, ?|[a-z]{3} |and) ?(?:1[5-9]|20)\d\d)\d{1,2}(?=[.,;]|\s*$|\s+[A-Z])"
+)
 _NAMES = "|".join(sorted((*MONTHS, *ABBREVIATED), key=len, reverse=True))
 _DAYS = "|".join(sorted((*WEEKDAYS, *(name for name, day in ABBREVIATED.items() if day in WEEKDAYS)), key=len)[::-1])
 _YEAR = r"[12]\d{3}(?!\d|,\d)"
 _DATE = re.compile(
-    rf"\b(?:(?:{_DAYS})[.,]{{0,2}} +)?(?:{_NAMES})\b\.? +(?:the +)?\d{{1,2}}(?:st|nd|rd|th)?\b(?!:)(?:,? +(?:of +)?{_YEAR})?"
+    rf"\b(?:(?:{_DAYS})[.,]{{0,2}} +)?(?:{_NAMES})\b\.? +(?:the +)?\d{{1,2}}(?:st|nd|rd|th)?\b(?!:)"
+    rf"(?:,? +(?:of +)?{_YEAR})?"
     rf"|\b(?:(?:{_DAYS})[.,]{{0,2}} +)?(?:the +)?\d{{1,2}}(?:st|nd|rd|th)?(?: +of)? +(?:{_NAMES})\b\.?(?:,? +{_YEAR})?"
     rf"|\b(?:{_NAMES})\b\.?,?(?: +of)? +{_YEAR}"
     r"|\b[12]\d{3}([-/])\d\d\1\d\d\b|\b\d\d?([-/])\d\d?\2[12]\d{3}\b",
@@ -41,6 +44,7 @@ _TOKEN = re.compile(
     r"|(?P<word>[^\W\d_]+(?:'[^\W\d_]+)*\+*)"
     r"|(?P<sign>[&%])"
 )
+_DIGIT = re.compile(r"\d")
 _SPACES = re.compile(r"\s+")
 _NO_NUMBER_BEFORE = ("no", "some", "any", "every", "each", "which", "this", "that", "only")  # "no one", "this one"
 _NO_NUMBER_AFTER = ("of", "another", "who", "that")  # "one of them"
@@ -48,7 +52,19 @@ _SIGNS = {"&": "and", "%": "percent"}
 _LAST_OF_ORDINAL = {"first": "one", "second": "two", "third": "three", "fifth": "five"}
 _LAST_OF_ORDINAL |= {"eighth": "eight", "ninth": "nine", "twelfth": "twelve"}
 _ORDINAL_WORD = re.compile(r"(?:first|second|third|[a-z]+th)\Z")
-_PARTED = ("season", "series", "episode", "century", "chapter", "part", "volume", "book", "grade", "edition", "amendment")
+_PARTED = (
+    "season",
+    "series",
+    "episode",
+    "century",
+    "chapter",
+    "part",
+    "volume",
+    "book",
+    "grade",
+    "edition",
+    "amendment",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +90,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A text as tokens without articles. `joined` has their keys in one string; `starts` and `ends` are offsets in it."""
+    """A text as tokens without articles. `joined` is all their keys; `starts` and `ends` are offsets in it."""
 
     text: str
     tokens: tuple[Token, ...]
@@ -119,7 +135,9 @@ def written(text: str, *, footnotes: bool = False) -> Written:
 
 
 def _plain(text: str) -> str:
-    text = text.translate({0x2019: "'", 0x2018: "'", 0xA0: " ", 0x2212: "-", 0x2013: "-", 0x2014: " - ", 0x201C: '"', 0x201D: '"'})
+    text = text.translate(
+        {0x2019: "'", 0x2018: "'", 0xA0: " ", 0x2212: "-", 0x2013: "-", 0x2014: " - ", 0x201C: '"', 0x201D: '"'}
+    )
     text = "".join(c if c.isprintable() or c == "\n" else " " for c in text)
     return _GLUED.sub(r"\1 ", text)
 
@@ -127,7 +145,7 @@ def _plain(text: str) -> str:
 def _tokens(text: str) -> Iterator[Token]:
     """Words, numbers and dates in their order, with articles left out."""
     at = 0
-    for found in _DATE.finditer(text):
+    for found in _DATE.finditer(text) if _DIGIT.search(text) else ():
         said = _SPACES.sub(" ", found.group())
         date = Date.parse(said[4:] if said[:4].lower() == "the " else said, lambda part: None)
         if date is not None:
@@ -151,7 +169,7 @@ def _words(text: str, start: int, end: int) -> Iterator[Token]:
         elif found["decade"] or found["clock"]:
             key = f"#{word.replace(chr(39), '').removesuffix(':00')};"
         else:
-            key = _SIGNS.get(said) or _letters(word.removesuffix("'s") if not word == "'s" else word)
+            key = _SIGNS.get(said) or _letters(word.removesuffix("'s"))
         if key and word not in _ARTICLES:
             yield Token(key, found.start(), found.end(), word, said[0].isupper(), None if found["ordinal"] else value)
 
