@@ -12,7 +12,7 @@ from cooper_rl.verifiers.math.reader import form_of
 from cooper_rl.verifiers.math.words import Words
 from cooper_rl.verifiers.prose.references import YEARS, without_lead
 
-_DECISION = re.compile(r"\W*(?P<word>yes|no|true|false)\b(?!\W*(?:and|or|/)\W*(?:yes|no|true|false)\b)", re.IGNORECASE)
+_DECISION = re.compile(r"\W*(?P<word>yes|no|true|false)\b(?!\W*(?:and|or|/)?\W*(?:yes|no|true|false)\b)", re.IGNORECASE)
 _JUDGED = re.compile(
     r"\W*(?:it|this|that|(?:the|this|that) (?:statement|claim|sentence))(?:'s| is) (?P<word>true|false)\b", re.I
 )
@@ -31,7 +31,7 @@ def decision(text: str) -> bool | None:
 
 def exclude(reference: str, text: str) -> bool:
     """Whether a text is another number or date than the reference. Both have to be nothing but a number or date."""
-    if _ROUGHLY.search(reference) or _ROUGHLY.search(text):
+    if "/" in text or _ROUGHLY.search(reference) or _ROUGHLY.search(text):
         return False
     gold, answer = (_number_or_date(without_lead(side.strip())) for side in (reference, _BEFORE.sub("", text, count=1)))
     if gold is None or answer is None:

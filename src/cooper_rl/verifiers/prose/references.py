@@ -52,6 +52,8 @@ _TITLES = frozenset(
     )
 )
 _NO_SURNAME = frozenset(("jr", "sr", "ii", "iii", "iv"))
+_PARTS = ("season", "series", "episode", "chapter", "volume", "book", "grade", "edition", "amendment", "century")
+_KIND_FIRST = re.compile(rf"(?P<kind>{'|'.join(_PARTS)}) (?P<number>\d{{1,3}})", re.IGNORECASE)
 _PART_OF_NAME = re.compile(r"(?:[^\W\d_]|['’-]){2,}")
 _LAST_JOINT = re.compile(r"\band\b|&", re.IGNORECASE)
 _LIST = re.compile(r"\s*(?:,\s*and|,|\band\b|&)\s+", re.IGNORECASE)
@@ -61,7 +63,7 @@ _LIST = re.compile(r"\s*(?:,\s*and|,|\band\b|&)\s+", re.IGNORECASE)
 def ways_to_say(reference: str) -> tuple[str, ...]:
     """The keys (`writing.Written.joined`) under which a text may have the reference, without empty ones."""
     bare = _BRACKETS.sub("", reference).strip()
-    ways = {reference, bare, without_lead(bare), _turned(bare), _shorter_name(bare)}
+    ways = {reference, bare, without_lead(bare), _turned(bare), _numbered(bare), *_shorter_names(bare)}
     keys = dict.fromkeys(written(way).joined for way in sorted(ways, key=len, reverse=True) if way)
     return tuple(key for key in keys if key)
 
@@ -112,10 +114,23 @@ def _turned(text: str) -> str:
     return f"{first} {last}" if one_each else ""
 
 
-def _shorter_name(text: str) -> str:
-    """ "Marie Salomea Curie" as "Marie Curie"; "" for what is not a name of three or four words in capitals."""
+def _numbered(text: str) -> str:
+    """ "season 6" as "sixth season", and back; "" for any other text."""
+    found = _KIND_FIRST.fullmatch(text)
+    if found:
+        ending = "th" if found["number"][-1] not in "123" else {"1": "st", "2": "nd", "3": "rd"}[found["number"][-1]]
+        return f"{found['number']}{ending} {found['kind']}"
+    tokens = written(text).tokens
+    if len(tokens) != 2 or not tokens[0].key.endswith("th;") or tokens[1].word not in _PARTS:
+        return ""
+    return f"{tokens[1].word} {tokens[0].key.strip('#th;')}"
+
+
+def _shorter_names(text: str) -> tuple[str, ...]:
+    """ "Marie Salomea Curie" as "Marie Curie" and "Marie S. Curie"; empty for what is not a name of 3 or 4 words."""
     words = text.split()
     plain = all(_PART_OF_NAME.fullmatch(word) and word[0].isupper() and not word.isupper() for word in words)
     if not plain or not 3 <= len(words) <= 4 or words[0] == "The" or words[-1].lower() in _NO_SURNAME:
-        return ""
-    return f"{words[0]} {words[-1]}"
+        return ()
+    initials = " ".join(f"{word[0]}." for word in words[1:-1])
+    return f"{words[0]} {words[-1]}", f"{words[0]} {initials} {words[-1]}"

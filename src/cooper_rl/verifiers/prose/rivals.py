@@ -10,7 +10,8 @@ from cooper_rl.verifiers.prose.stance import Place
 from cooper_rl.verifiers.prose.writing import Token, Written
 
 FEW = 3  # so many items in a row are a list of candidates if "and" or "or" joins the last one
-MANY = 4  # so many are one without it; up to three may name a place ("Norfolk, Virginia, USA")
+MANY = 3  # so many are one without it; two may name a place ("Norfolk, Virginia")
+RUN = 3  # so many more words before and after a name, all in capitals, are other names
 LABEL = 2  # tokens beside an answer that may belong to its item
 ITEM = 4  # tokens that an item may have
 FRAME = 3  # tokens before an answer by which another sentence is the same but for its answer
@@ -25,7 +26,11 @@ _TURN = re.compile(
 )
 _MARKER = re.compile(r"\s*(?:[-*•]|\(?\d{1,2}[.)])\s+\S")
 _END = (-1, False)  # what stands for the end of a list
-_STOP = re.compile(r"[:.!?()]|\s-\s")
+_STOP = re.compile(r"[:.!?()]")
+_INLINE_MARKER = re.compile(r"(?:^|\s)(?:\(?\d{1,2}\)|\(?[A-Ha-h]\)|\d\.)\s")
+_DASH = re.compile(r"\s-\s")
+_LINKING = frozenset(("of", "in", "on", "at", "by", "to", "for", "from", "with", "as", "de", "la", "von", "van"))
+_PRONOUNS = frozenset(("it", "he", "she", "they", "this", "that", "there", "these", "those", "who", "which"))
 
 
 def is_in_list(place: Place, asked: int = 1) -> bool:
@@ -37,8 +42,25 @@ def is_in_list(place: Place, asked: int = 1) -> bool:
     sentence = place.sentence
     joints = [*_row(place, 1), *_row(place, -1)]
     alone = not _VERB.search(place.whole.text[sentence.start : sentence.end])
-    few = FEW - 1 if alone and sentence.last - sentence.first <= FRAGMENT else FEW
-    return len(joints) + 1 > max(asked, (few if any(joints) else MANY) - 1)
+    two = alone and sentence.last - sentence.first <= FRAGMENT and (any(joints) or place.is_figure)
+    least = 2 if two else FEW if any(joints) or place.is_figure else MANY
+    markers = _INLINE_MARKER.findall(place.whole.text[sentence.start : sentence.end])
+    return max(len(joints) + 1, len(markers)) > max(asked, least - 1) or (asked == 1 and _is_in_run(place, alone))
+
+
+def _is_in_run(place: Place, alone: bool) -> bool:
+    """Whether it stands among others with only spaces between ("Paris London Rome", "1988 1989 1990")."""
+    tokens, sentence = place.whole.tokens, place.sentence
+    kind, more = _kind(tokens[place.first]), 0
+    if kind == "word" and not alone:
+        return False
+    for at, way in ((place.first - 1, -1), (place.last, 1)):
+        while _inside(sentence, at) and _kind(tokens[at]) == kind and tokens[at].word not in _LINKING:
+            low, high = (at, at + 1) if way < 0 else (at - 1, at)
+            if place.whole.text[tokens[low].end : tokens[high].start] != " ":
+                break
+            at, more = at + way, more + 1
+    return more >= (1 if kind == "figure" else RUN)
 
 
 def _row(place: Place, way: int) -> Iterator[bool]:
@@ -77,7 +99,7 @@ def _joint(whole: Written, sentence: Sentence, at: int, way: int) -> tuple[int, 
         gap = whole.text[whole.tokens[low].end : whole.tokens[high].start]
         if _STOP.search(gap):
             return _END
-        parted = parted or any(sign in gap for sign in ",/")
+        parted = parted or any(sign in gap for sign in ",/") or bool(_DASH.search(gap))
         glued = whole.tokens[step].word == "&" and not gap.endswith(" ")  # R&B
         if whole.tokens[step].key not in ("and", "or") or glued:
             return (step, joined) if joined or parted else None
@@ -90,17 +112,20 @@ def _kind(token: Token) -> str:
 
 
 def is_repeated_with_another(place: Place, sentences: Sequence[Sentence]) -> bool:
-    """Whether another sentence has the same words before another answer ("It was Paris. It was Rome.")."""
+    """Whether another sentence says the same of something else: "It was Paris. It was Rome.", "Rome is, too"."""
     tokens, own = place.whole.tokens, place.sentence
-    frame = [token.key for token in tokens[max(own.first, place.first - FRAME) : place.first]]
     answer = [token.key for token in tokens[place.first : place.last]]
-    if len(frame) < 2:
-        return False
+    before = [token.key for token in tokens[max(own.first, place.first - FRAME) : place.first]]
+    after = [token.key for token in tokens[place.last : min(own.last, place.last + FRAME)]]
     for other in (each for each in sentences if each.start != own.start):
         keys = [token.key for token in tokens[other.first : other.last]]
-        for at in range(len(frame), len(keys)):
-            same = keys[at - len(frame) : at] == frame
-            if same and keys[at : at + len(answer)] != answer and _kind(tokens[other.first + at]) != "word":
+        for at, token in enumerate(tokens[other.first : other.last]):
+            same_before = len(before) > 1 and at >= len(before) and keys[at - len(before) : at] == before
+            same_after = len(after) > 1 and keys[at + 1 : at + 1 + len(after)] == after
+            if not (same_before or same_after) or _kind(token) == "word" or token.word in _PRONOUNS:
+                continue
+            end = at + 1 if same_after else at + len(answer)
+            if keys[max(0, end - len(answer)) : end] != answer:
                 return True
     return False
 

@@ -16,7 +16,8 @@ _ABBREVIATION = re.compile(
 _AUXILIARY = r"(?:is|are|was|were|did|does|do|has|have|had|can|could|will|would|should|may|might)"
 _QUESTION = re.compile(
     r"[\s*#>(-]*(?:(?:so|and|but|question|q)\b\W+)?(?:(?:in|on|at|to|for|by|of|from|with) )?"
-    rf"(?:(?:who|whom|whose|what|which|how)\b|(?:when|where|why) {_AUXILIARY}\b|(?:who|what|when|where|how)'s\b)",
+    rf"(?:(?:who|whom|whose|what|which|how)\b|(?:when|where|why) {_AUXILIARY}\b|(?:who|what|when|where|how)'s\b"
+    rf"|{_AUXILIARY} (?:it|he|she|they|this|that|there|the|you)\b)",
     re.IGNORECASE,
 )
 _CORRECTION = re.compile(

@@ -18,20 +18,21 @@ _CLAUSE_END = re.compile(
 )
 _DENIAL = re.compile(
     r"\b(?:not(?! (?:only|just|merely)\b)|no(?! ?\.| \d| doubt\b| longer\b)|never|neither|nor|without"
-    r"|except|excluding|unlike|cannot|\w+n't|rather than|instead of|other than|as opposed to|far from|contrary to"
+    r"|except|excluding|unlike|cannot|\w+n't|(?:is|was|are|were|do|does|did|has|had|have|would|could)nt|rather than|instead of|other than|as opposed to|far from|contrary to"
     r"|false|untrue|wrong|incorrect|mistaken|myth|confused with|rumou?red)\b",
     re.IGNORECASE,
 )
+_BUT = re.compile(r"\b(?:anything|anyone|anywhere|everything|everyone|everywhere|nothing|all) but\W*(?:\w+\W+){0,2}$", re.I)
 _DENIED_AFTER = re.compile(
     r"\W*(?:is|are|was|were|does|do|did|has|have|had|will|would|can|could|should)"
     r"(?:n't|not)?(?: also| actually| certainly| definitely)?"
-    r"(?:(?<=n't)| (?:not\b(?! (?:only|just|merely)\b)|never\b|wrong\b|incorrect\b|false\b|a myth\b))",
+    r"(?:(?<=n't)| (?:not\b(?! (?:only|just|merely)\b)|never\b|(?:be )?(?:wrong|incorrect|false|a myth)\b))",
     re.IGNORECASE,
 )
 _DOUBT = re.compile(
     r"\b(?:might|maybe|perhaps|possibly|could (?:have )?be(?:en)?|may (?:be|have|well)"
     r"|not sure|unsure|unclear|uncertain|unknown|either"
-    r"|candidates?|options?|possibilit(?:y|ies)|guess(?:es)?|one of the possible"
+    r"|candidates?|options?|possibilit(?:y|ies)|guess(?:es)?|possible (?:answers?|choices?)"
     r"|(?:some|many|others?|people|often|commonly|popularly|widely|mistakenly|wrongly)(?: people)?"
     r" (?:say|said|think|thought|believed?|claim(?:ed)?|assumed?))\b",
     re.IGNORECASE,
@@ -46,7 +47,7 @@ _ONE_OF = re.compile(
 )
 _DOUBT_AFTER = re.compile(
     r"\W*(?:\w+\W+){0,2}(?:might|may(?= (?:be|have|well)\b)|could(?= be\b)|possibly|perhaps|maybe|i guess|not sure)\b"
-    r"|\s*\?",
+    r"|[^.!?]*\b(?:first|initial|original|early) (?:guess|thought|idea|answer)\b|\s*\?",
     re.IGNORECASE,
 )
 _SENTENCE_START = re.compile(r"[.!?]\s+|\n")
@@ -58,7 +59,7 @@ _REGRET = re.compile(
 )
 _IF = re.compile(r"\b(?:if|unless|whether)\b", re.IGNORECASE)
 _MORE = r"(?! (?:more|less|so|later|earlier|older|younger|higher|lower)\b)"
-_OR_AFTER = re.compile(rf"(?:\W*\w+){{0,4}}?\W*(?:\b(?:and/)?or\b{_MORE})|\s*/|\s*\|", re.IGNORECASE)
+_OR_AFTER = re.compile(rf"(?:\W*\w+){{0,4}}?\W*(?:\b(?:(?:and/)?or\b{_MORE}|as well as\b|along with\b|plus\b|then\b))|\s*/|\s*\|", re.IGNORECASE)
 _OR_BEFORE = re.compile(r"(?:\bor\b|/|\bversus\b|\bvs\.?)\W*(?:\w+\W+){0,2}$", re.IGNORECASE)
 _VERB = re.compile(
     r"\b(?:is|are|was|were|has|have|had|plays?|played|won|will|would|does|did|do|became|becomes?|lies|lived?|died|made|took"
@@ -157,7 +158,7 @@ def why_not_stated(place: Place) -> str:
 
 def is_denied(place: Place) -> bool:
     """Whether its clause has a negation before it, or negates what it says of it."""
-    return bool(_DENIAL.search(_clause(place.before)) or _DENIED_AFTER.match(place.after))
+    return bool(_DENIAL.search(_clause(place.before)) or _BUT.search(place.before) or _DENIED_AFTER.match(place.after))
 
 
 def is_doubted(place: Place) -> bool:
@@ -176,7 +177,7 @@ def is_example(place: Place) -> bool:
 def is_alternative(place: Place) -> bool:
     """Whether "or" or a slash joins it with something else."""
     found = _OR_AFTER.match(place.after)
-    joined = found and not _VERB.search(found.group()) and not _CLAUSE_END.search(found.group().strip(" ,"))
+    joined = found and not _VERB.search(found.group()) and not _CLAUSE_END.search(found.group().strip(" ,("))
     earlier = _OR_BEFORE.search(place.before)
     return bool(joined or (earlier and not _VERB.search(earlier.group())))
 

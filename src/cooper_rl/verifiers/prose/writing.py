@@ -19,6 +19,10 @@ MAX_NUMERAL = 8  # words that a number in words may have
 RANGE = "~"  # the key of a dash, or of "to", between two numbers
 _ARTICLES = ("a", "an", "the")
 _GLUED = re.compile(r"\b(on|in|is|was|by|of|from|at|and|as)(?=[A-Z][a-z])")  # "was released onMarch 3"
+_COUNTRIES = (
+    (re.compile(r"\bUnited States of America\b|\bU\. ?S\. ?A\b\.?|\bU\. ?S\.|\bUSA?\b"), "United States"),
+    (re.compile(r"\bU\. ?K\.|\bUK\b"), "United Kingdom"),
+)
 _FOOTNOTE = re.compile(r"(?<=[A-Za-z]{3})\d{1,2}(?=[\s.,;)]|$)|\[\^?\d{1,3}\^?\]|[¹²³⁴-⁹]+(?=[\s.,;)]|$)")
 _FOOTNOTE_OF_YEAR = re.compile(
     r"(\b(?:in|of|to|since|from|, ?|[a-z]{3} |and) ?(?:1[5-9]|20)\d\d)\d{1,2}(?=[.,;]|\s*$|\s+[A-Z])"
@@ -139,6 +143,8 @@ def _plain(text: str) -> str:
         {0x2019: "'", 0x2018: "'", 0xA0: " ", 0x2212: "-", 0x2013: "-", 0x2014: " - ", 0x201C: '"', 0x201D: '"'}
     )
     text = "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+    for country, name in _COUNTRIES:
+        text = country.sub(name, text)
     return _GLUED.sub(r"\1 ", text)
 
 
