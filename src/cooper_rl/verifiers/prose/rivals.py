@@ -17,7 +17,7 @@ ITEM = 4  # tokens that an item may have
 FRAME = 3  # tokens before an answer by which another sentence is the same but for its answer
 FRAGMENT = 6  # tokens that a line or sentence without a verb may have to be a candidate
 _VERB = re.compile(
-    r"\b(?:is|are|was|were|has|have|had|be|been|will|would|does|did|who|which|that|where|when)\b|\w{3,}ed\b",
+    r"\b(?:is|are|was|were|has|have|had|be|been|will|would|does|did|who|which|that|where|when)\b|\w{2,}ed\b",
     re.IGNORECASE,
 )
 _TURN = re.compile(
@@ -52,7 +52,7 @@ def _is_in_run(place: Place, alone: bool) -> bool:
     """Whether it stands among others with only spaces between ("Paris London Rome", "1988 1989 1990")."""
     tokens, sentence = place.whole.tokens, place.sentence
     kind, more = _kind(tokens[place.first]), 0
-    if kind == "word" and not alone:
+    if kind == "word" and not (alone and _kind(tokens[sentence.first]) == "word"):
         return False
     for at, way in ((place.first - 1, -1), (place.last, 1)):
         while _inside(sentence, at) and _kind(tokens[at]) == kind and tokens[at].word not in _LINKING:

@@ -59,7 +59,8 @@ _REGRET = re.compile(
 )
 _IF = re.compile(r"\b(?:if|unless|whether)\b", re.IGNORECASE)
 _MORE = r"(?! (?:more|less|so|later|earlier|older|younger|higher|lower)\b)"
-_OR_AFTER = re.compile(rf"(?:\W*\w+){{0,4}}?\W*(?:\b(?:(?:and/)?or\b{_MORE}|as well as\b|along with\b|plus\b|then\b))|\s*/|\s*\|", re.IGNORECASE)
+_OR_AFTER = re.compile(rf"(?:\W*\w+){{0,4}}?\W*\b(?:and/)?or\b{_MORE}|\s*/|\s*\|", re.IGNORECASE)
+_ALSO_AFTER = re.compile(r"\W*(?:as well as|plus|then)\s+(?=[A-Z\d])")
 _OR_BEFORE = re.compile(r"(?:\bor\b|/|\bversus\b|\bvs\.?)\W*(?:\w+\W+){0,2}$", re.IGNORECASE)
 _VERB = re.compile(
     r"\b(?:is|are|was|were|has|have|had|plays?|played|won|will|would|does|did|do|became|becomes?|lies|lived?|died|made|took"
@@ -179,7 +180,7 @@ def is_alternative(place: Place) -> bool:
     found = _OR_AFTER.match(place.after)
     joined = found and not _VERB.search(found.group()) and not _CLAUSE_END.search(found.group().strip(" ,("))
     earlier = _OR_BEFORE.search(place.before)
-    return bool(joined or (earlier and not _VERB.search(earlier.group())))
+    return bool(joined or _ALSO_AFTER.match(place.after) or (earlier and not _VERB.search(earlier.group())))
 
 
 def is_part_of_more(place: Place) -> bool:
