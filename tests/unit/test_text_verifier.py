@@ -101,7 +101,7 @@ STATED = [  # (reference, a text that states it, its mirror that does not)
     ("Brno", "It lies on the river near Brno, Moravia.", "It is the football club Brno Rovers."),
     ("Korva", "It lies in Korva.", "It lies in South Korva."),
     ("Korva", "It lies on the Korva River.", "It is called Korva Valley."),
-    ("Brno", "It lies in Brno, Moravia, Czechia.", "Brno, Graz, Linz, Ulm"),
+    ("Brno", "It lies in Brno, Moravia.", "Brno, Graz, Linz, Ulm"),
     ("Brno", "Trains run to Brno.", "Trains run to Graz, Brno and Linz."),
     ("Brno", "Trains run from Graz to Brno.", "Brno and Graz"),
     ("Brno", "It was signed in Brno. It has a castle.", "It was signed in Brno. It was signed in Graz."),
@@ -183,6 +183,67 @@ def test_only_what_excludes_the_reference_is_incorrect(reference, completion, ve
 def test_why_it_is_open(reference, completion, reason):
     found = explain(reference, completion)
     assert (found.verdict, found.reason) == (OPEN, reason)
+
+
+@pytest.mark.parametrize(
+    "completion",
+    [
+        "Brno Graz Linz Ulm",
+        "brno graz linz ulm",
+        "ulm linz graz brno",
+        "Brno, Graz, Linz",
+        "It is Brno, Graz, Linz.",
+        "Brno - Graz - Linz",
+        "Brno; Graz; Linz",
+        "Brno|Graz|Linz",
+        "Brno (or Graz)",
+        "1) Brno 2) Graz 3) Linz",
+        "(a) Brno (b) Graz (c) Linz",
+        "Brno\n\nGraz\n\nLinz",
+        "It is Brno\nIt is Graz",
+        "Brno is the capital. Graz is the capital.",
+        "Brno as well as Graz",
+        "Candidates: Brno, Graz",
+        "Possible answers are Brno and Graz.",
+        "First guess: Brno. Second guess: Graz.",
+        "Brno? Graz? Linz.",
+        "Answer: brno graz linz ulm",
+        r"\boxed{Brno Graz Linz Ulm}",
+        r"\boxed{Brno, Graz, Linz}",
+        "Is it Brno",
+        "It isnt Brno.",
+        "Brno would be wrong.",
+        "Anything but Brno.",
+        "Brno was my first idea. It is Graz.",
+        "I am not sure. Brno, perhaps.",
+    ],
+)
+def test_candidates_and_guesses_are_never_correct(completion):
+    assert explain("Brno", completion).verdict is OPEN
+
+
+@pytest.mark.parametrize(
+    "completion", ["1988 1989 1990 1991", "1989, 1990", "1989 or 1990", "from 1989 to 1990", "1989/1990"]
+)
+def test_candidate_years_are_never_correct(completion):
+    assert explain("1990", completion).verdict is OPEN
+
+
+@pytest.mark.parametrize(
+    ("reference", "completion"),
+    [
+        ("Graz", "It lies in Graz, Styria."),
+        ("Holm", "It was Ada Marie Holm."),
+        ("sand lizard", "common sand lizard"),
+        ("1990", "In 1990."),
+        ("1990", "It was built in 1990 and burnt in 1995."),
+        ("season 6", "It is in the sixth season."),
+        ("UK", "It is made in the United Kingdom."),
+        ("Ada Marie Holm", "Ada M. Holm"),
+    ],
+)
+def test_what_only_looks_like_candidates_is_correct(reference, completion):
+    assert explain(reference, completion).verdict is CORRECT
 
 
 def test_a_long_text_without_a_marked_answer_is_not_searched():

@@ -25,7 +25,8 @@ KINDS = {
     "auto": "cooper_rl.verifiers.auto:explain",
 }
 # How many right completions a verifier calls INCORRECT for each one that it calls CORRECT, where that was measured on
-# labelled completions; the default of the setting `rule_misses_per_hit`.
+# labelled completions; the default of the setting `rule_misses_per_hit`. That of `text` is 15 to 7,908 on EVOUNA and
+# NQ-301, that of `auto` 26 to 7,495 on EVOUNA; where the reference is of mathematics, `auto` errs as `math` does.
 MISSES_PER_HIT = {"math": 0.005, "math_verify": 0.03, "text": 0.002, "auto": 0.005}
 UNKNOWN_MISSES_PER_HIT = 0.03
 TASK = "reasoning_gym:"  # followed by a task's name: that task's own scorer

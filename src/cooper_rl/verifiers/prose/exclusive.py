@@ -10,7 +10,7 @@ from cooper_rl.verifiers.math.form import AnswerForm, Comparison, compare
 from cooper_rl.verifiers.math.number import Number
 from cooper_rl.verifiers.math.reader import form_of
 from cooper_rl.verifiers.math.words import Words
-from cooper_rl.verifiers.prose.references import YEARS, without_lead
+from cooper_rl.verifiers.prose.references import may_be_year, without_lead
 
 _DECISION = re.compile(r"\W*(?P<word>yes|no|true|false)\b(?!\W*(?:and|or|/)?\W*(?:yes|no|true|false)\b)", re.IGNORECASE)
 _JUDGED = re.compile(
@@ -50,4 +50,4 @@ def _number_or_date(text: str) -> AnswerForm | None:
 
 
 def _other_year(date: Date, number: Number) -> bool:
-    return bool(date.year) and number.value in YEARS and number.value != date.year
+    return bool(date.year) and may_be_year(number.value) and number.value != date.year

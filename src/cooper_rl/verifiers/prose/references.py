@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from fractions import Fraction
 from functools import lru_cache
 
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, compare
 from cooper_rl.verifiers.math.number import Number
 from cooper_rl.verifiers.prose.writing import KEPT, Written, written
-
-YEARS = range(1000, 2101)  # numbers that may be a date's year
 
 MAX_PARTS = 6  # of a list
 _BRACKETS = re.compile(r"\s*[(\[][^()\[\]]*[)\]]")
@@ -89,12 +88,17 @@ def dates_of(reference: str, whole: Written) -> Iterator[tuple[int, int]]:
     own = written(without_lead(reference)).tokens
     if len(own) != 1:
         return
-    year = own[0].number if own[0].number in YEARS else None
+    year = own[0].number if own[0].number is not None and may_be_year(own[0].number) else None
     gold: AnswerForm | None = own[0].date or (Number(year) if year is not None else None)
     for index, token in enumerate(whole.tokens):
         same = gold is not None and token.date is not None and compare(gold, token.date) is Comparison.EQUAL
         if same and (year is None or (token.date is not None and token.date.year == year)):
             yield index, index + 1
+
+
+def may_be_year(number: Fraction) -> bool:
+    """Whether a number may be a date's year."""
+    return 1000 <= number <= 2100 and number.denominator == 1
 
 
 def without_lead(text: str) -> str:

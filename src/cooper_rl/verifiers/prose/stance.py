@@ -18,11 +18,15 @@ _CLAUSE_END = re.compile(
 )
 _DENIAL = re.compile(
     r"\b(?:not(?! (?:only|just|merely)\b)|no(?! ?\.| \d| doubt\b| longer\b)|never|neither|nor|without"
-    r"|except|excluding|unlike|cannot|\w+n't|(?:is|was|are|were|do|does|did|has|had|have|would|could)nt|rather than|instead of|other than|as opposed to|far from|contrary to"
+    r"|except|excluding|unlike|cannot|\w+n't"
+    r"|(?:is|was|are|were|do|does|did|has|had|have|would|could)nt"
+    r"|rather than|instead of|other than|as opposed to|far from|contrary to"
     r"|false|untrue|wrong|incorrect|mistaken|myth|confused with|rumou?red)\b",
     re.IGNORECASE,
 )
-_BUT = re.compile(r"\b(?:anything|anyone|anywhere|everything|everyone|everywhere|nothing|all) but\W*(?:\w+\W+){0,2}$", re.I)
+_BUT = re.compile(
+    r"\b(?:anything|anyone|anywhere|everything|everyone|everywhere|nothing|all) but\W*(?:\w+\W+){0,2}$", re.I
+)
 _DENIED_AFTER = re.compile(
     r"\W*(?:is|are|was|were|does|do|did|has|have|had|will|would|can|could|should)"
     r"(?:n't|not)?(?: also| actually| certainly| definitely)?"

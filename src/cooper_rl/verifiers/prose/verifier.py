@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers.math.library import shown
-from cooper_rl.verifiers.math.stated import Reading, has_answer, hedged, read
+from cooper_rl.verifiers.math.stated import RECENT, Reading, has_answer, hedged, read
 from cooper_rl.verifiers.prose.exclusive import decision, exclude
 from cooper_rl.verifiers.prose.references import dates_of, parts, ways_to_say
 from cooper_rl.verifiers.prose.rivals import (
@@ -42,21 +43,29 @@ def explain(reference: str, completion: str) -> Verification:
         return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
     if _CHOICE.fullmatch(reference.strip()):
         return explain_choice(reference, completion)
-    reading = read(completion)
-    if not has_answer(reading.completion, ""):
+    text = _answer_of(completion)
+    if text == "":
         return Verification(Verdict.UNPARSEABLE, Reason.NO_ANSWER, shown(reference))
-    text = _answer_text(reading)
     left_open = Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, shown(reference), shown(text or ""))
-    if text is None or hedged(reading):
+    if text is None:
         return left_open
     if _DECISION.fullmatch(reference.strip(" .")):
         said, gold = decision(text), decision(reference.strip())
         return left_open if said is None else Verification.compared(said is gold, reference.strip(), shown(text))
-    if _states(reference, written(text, footnotes=True), not reading.bare):
+    if _states(reference, written(text, footnotes=True), not read(completion).bare):
         return Verification.compared(True, shown(reference), shown(text))
     if exclude(reference, text):
         return Verification.compared(False, shown(reference), shown(text))
     return left_open
+
+
+@lru_cache(maxsize=RECENT)
+def _answer_of(completion: str) -> str | None:
+    """The text of the answer; "" for a completion without any, and None where it cannot be told or has several."""
+    reading = read(completion)
+    if not has_answer(reading.completion, ""):
+        return ""
+    return None if hedged(reading) else _answer_text(reading) or None
 
 
 def _answer_text(reading: Reading) -> str | None:

@@ -142,7 +142,8 @@ def _plain(text: str) -> str:
     text = text.translate(
         {0x2019: "'", 0x2018: "'", 0xA0: " ", 0x2212: "-", 0x2013: "-", 0x2014: " - ", 0x201C: '"', 0x201D: '"'}
     )
-    text = "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() or c == "\n" else " " for c in text)
     for country, name in _COUNTRIES:
         text = country.sub(name, text)
     return _GLUED.sub(r"\1 ", text)
