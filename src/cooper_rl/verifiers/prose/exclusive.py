@@ -12,6 +12,7 @@ from cooper_rl.verifiers.math.reader import form_of
 from cooper_rl.verifiers.math.words import Words
 from cooper_rl.verifiers.prose.references import may_be_year, without_lead
 
+MAX_CHARACTERS = 80  # of a number or date with what may stand beside it
 _DECISION = re.compile(r"\W*(?P<word>yes|no|true|false)\b(?!\W*(?:and|or|/)?\W*(?:yes|no|true|false)\b)", re.IGNORECASE)
 _JUDGED = re.compile(
     r"\W*(?:it|this|that|(?:the|this|that) (?:statement|claim|sentence))(?:'s| is) (?P<word>true|false)\b", re.I
@@ -31,7 +32,7 @@ def decision(text: str) -> bool | None:
 
 def exclude(reference: str, text: str) -> bool:
     """Whether a text is another number or date than the reference. Both have to be nothing but a number or date."""
-    if "/" in text or _ROUGHLY.search(reference) or _ROUGHLY.search(text):
+    if len(text) > MAX_CHARACTERS or "/" in text or _ROUGHLY.search(reference) or _ROUGHLY.search(text):
         return False
     gold, answer = (_number_or_date(without_lead(side.strip())) for side in (reference, _BEFORE.sub("", text, count=1)))
     if gold is None or answer is None:

@@ -9,8 +9,9 @@ from functools import lru_cache
 
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, compare
 from cooper_rl.verifiers.math.number import Number
-from cooper_rl.verifiers.prose.writing import KEPT, Written, written
+from cooper_rl.verifiers.prose.writing import Written, written
 
+KEPT = 16_384  # references that are cached: each of a data set comes again with every completion
 MAX_PARTS = 6  # of a list
 _BRACKETS = re.compile(r"\s*[(\[][^()\[\]]*[)\]]")
 _LEAD = frozenset(
@@ -74,10 +75,8 @@ def parts(reference: str) -> tuple[str, ...]:
     items = _LIST.split(text)
     if not 2 <= len(items) <= MAX_PARTS or not _LAST_JOINT.search(text):
         return ()
-    words = [item.split() for item in items]
-    alike = len({len(each) for each in words}) == 1 or len(words[-1]) <= len(
-        words[0]
-    )  # not "India and Pakistan Border"
+    sizes = [len(item.split()) for item in items]
+    alike = len(set(sizes)) == 1 or sizes[-1] <= sizes[0]  # not "India and Pakistan Border"
     names = all(item[:1].isupper() or item[:1].isdigit() for item in items)
     keys = tuple(dict.fromkeys(written(item).joined for item in items))
     return keys if alike and names and all(keys) and len(keys) == len(items) else ()
@@ -85,15 +84,22 @@ def parts(reference: str) -> tuple[str, ...]:
 
 def dates_of(reference: str, whole: Written) -> Iterator[tuple[int, int]]:
     """The places of dates that say the reference's date, or one whose year it is: March 3, 2024 for March 2024."""
-    own = written(without_lead(reference)).tokens
-    if len(own) != 1:
-        return
-    year = own[0].number if own[0].number is not None and may_be_year(own[0].number) else None
-    gold: AnswerForm | None = own[0].date or (Number(year) if year is not None else None)
-    for index, token in enumerate(whole.tokens):
+    gold, year = _day_or_year(reference)
+    for index, token in enumerate(whole.tokens if gold else ()):
         same = gold is not None and token.date is not None and compare(gold, token.date) is Comparison.EQUAL
         if same and (year is None or (token.date is not None and token.date.year == year)):
             yield index, index + 1
+
+
+@lru_cache(maxsize=KEPT)
+def _day_or_year(reference: str) -> tuple[AnswerForm | None, Fraction | None]:
+    """The reference as a date, or as a number that may be a year, and that year."""
+    tokens = written(without_lead(reference)).tokens
+    if len(tokens) != 1:
+        return None, None
+    number = tokens[0].number
+    year = number if number is not None and may_be_year(number) else None
+    return tokens[0].date or (Number(year) if year is not None else None), year
 
 
 def may_be_year(number: Fraction) -> bool:
