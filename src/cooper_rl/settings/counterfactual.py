@@ -25,14 +25,14 @@ class CounterfactualSettings:
     )
     counterfactual_uses: list[str] = setting(
         ["reward", "negatives", "monitor"],
-        "What is found serves for these uses. reward pays nothing for what fits a wrong reference as well. negatives "
-        "teaches the reward model that the completion is wrong there. monitor gives the alarm its evidence.",
+        "What is found serves for these uses: reward (what fits a wrong reference as well is not paid), negatives (the "
+        "reward model learns that it is wrong there) and monitor (the alarm watches it).",
     )
     counterfactual_form: Literal["refused", "margin", "best_fit"] = setting(
         "refused",
-        "refused pays a completion where it is refused under each wrong reference. margin pays it where it scores "
-        "higher by counterfactual_margin under its own. best_fit pays it where it fits its own best, among the answers "
-        "of its group too.",
+        "With refused, a completion is paid where it is refused under each wrong reference. With margin, it has to "
+        "score higher by counterfactual_margin under its own. With best_fit, it has to fit its own best, among the "
+        "answers of its group too.",
     )
     counterfactual_margin: float = setting(
         0.25,
