@@ -15,7 +15,7 @@ from cooper_rl.domains.passages.writings import ORDINALS, UNITS
 from cooper_rl.verifiers.math.day_names import MONTHS
 from cooper_rl.verifiers.math.numerals import NUMBER_WORDS, in_words
 
-_FLAGS = re.IGNORECASE
+_FLAGS = re.IGNORECASE | re.ASCII
 _ANY_ORDER = sorted(ORDINALS, key=len, reverse=True)
 _MONTH = rf"(?P<month>{'|'.join(MONTHS)}|{'|'.join(name[:3] for name in MONTHS if len(name) > 4)}|sept)\b\.?"
 _DAY = rf"(?P<day>\d{{1,2}}(?:st|nd|rd|th)?|{'|'.join(_ANY_ORDER)}|{'|'.join(_ANY_ORDER).replace('-', ' ')})"
@@ -44,7 +44,7 @@ _TIMES = (
     re.compile(rf"\b(?P<hour>{'|'.join(_HOUR_WORDS)})[ -](?P<said>{'|'.join(_MINUTE_WORDS)})\b{_MARK}?", _FLAGS),
 )
 _WORDS = rf"(?:(?:{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))})\b(?:[ -](?:and )?(?=\w))?)+"
-_NUMBER = rf"(?:(?<![\d.,])(?P<digits>\d[\d,]*(?:\.\d+)?)(?![\d%])|\b(?P<words>{_WORDS}))"
+_NUMBER = rf"(?:(?<![\d.,])(?P<digits>(?:(?<!\w)[-\u2212])?\d[\d,]{{0,12}}(?:\.\d+)?)(?![\d%])|\b(?P<words>{_WORDS}))"
 _UNIT_NAMES = {name: unit for unit, names in UNITS.items() for name in (*names.names, names.symbol, names.code) if name}
 _AFTER = "|".join(re.escape(name) for name in sorted(_UNIT_NAMES, key=len, reverse=True))
 _BEFORE = "|".join(re.escape(text) for unit in UNITS.values() for text in (unit.symbol, unit.code) if text)
@@ -87,8 +87,8 @@ RELATIVES = {
     },
 }
 _RELATIVE = re.compile(
-    rf"\b(?P<word>(?:great[- ]|step|half[- ])?(?:{'|'.join(sorted(RELATIVES, key=len, reverse=True))}))"
-    r"(?P<law>[- ]in[- ]law)?s?\b(?! side)",
+    rf"\b(?P<word>(?:great[- ]|step[- ]?|half[- ])?(?:{'|'.join(sorted(RELATIVES, key=len, reverse=True))}))"
+    r"(?P<law>[- ]in[- ]law)?s?\b(?!(?:['’]s)? side)",
     _FLAGS,
 )
 _CAPITAL = re.compile(r"(?<![.!?:\n\"(] )(?<!^)(?<![\n\"(\w'’])[A-Z][a-z’']+(?:-[A-Z][a-z]+)?")
@@ -164,7 +164,7 @@ def _quantity(found: re.Match[str]) -> str:
     if found["words"]:
         said = in_words(found["words"].strip(" -").lower())
         return "" if said is None else str(said[0])
-    digits = str(found["digits"]).replace(",", "")
+    digits = str(found["digits"]).replace(",", "").replace("\u2212", "-")
     return digits.rstrip("0").rstrip(".") if "." in digits else str(int(digits))
 
 

@@ -12,6 +12,15 @@ from cooper_rl.domains.passages.people import SITES, TOWNS, at
 
 OTHER_WRITING = 0.6  # share of the worked solutions that are in another writing than the reference answer
 GROUPS = ("neighbours", "choir", "class", "team", "family", "chess club", "hikers", "gardeners")
+REMARKED = 0.6  # share of the passages with a sentence that tells nothing of the question
+REMARKS = (
+    "It rained all day.",
+    "The weather was fine.",
+    "Everyone was in a good mood.",
+    "There was a lot to talk about.",
+    "Nobody had planned it.",
+    "It was a quiet day.",
+)
 
 
 @dataclass(frozen=True)
@@ -59,8 +68,8 @@ def scene(rng: random.Random, kind: str) -> str:
         "time": f"at {writings.in_passage(clock, rng.randrange(3))}",
     }
     told = [text for name, text in parts.items() if name != kind]
-    one, *more = rng.sample(told, rng.randint(1, 2))
-    return f"The {rng.choice(GROUPS)} met {' '.join((one, *more))}."
+    first = f"The {rng.choice(GROUPS)} met {' '.join(rng.sample(told, 2))}."
+    return f"{first} {rng.choice(REMARKS)}" if rng.random() < REMARKED else first
 
 
 def drawn_apart(rng: random.Random, draw: Callable[[], Any], count: int) -> list[Any]:

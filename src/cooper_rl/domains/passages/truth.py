@@ -1,7 +1,7 @@
 """Whether a completion answers the question of a passage: it states one value, and this is the answer.
 
 Not right are several values, a denied or doubted one, one that is only compared with ("after 3 March"), and a value
-that is said of someone else. The working before "so" and the reason after "because" are left out.
+that is said of someone else. The working before "so" or "=" and the reason after "because" are left out.
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ _NOT = r"(?:not|never|nor|neither|no|nobody|without|except|unlike|rather than|in
 _DENIED_BEFORE = re.compile(rf"\b{_NOT}\b(?!,)", re.IGNORECASE)
 _DENIED_AFTER = re.compile(r"(?<!,)(?<!and)(?<!but) \b(?:not|never|\w+n['’]t)\b", re.IGNORECASE)
 _CLAUSE = re.compile(r"[,;:\n]|[.!?]\s|\bbut\b|\band\b", re.IGNORECASE)
-_STEP = r"(?:before|after|until|till|by|about|around|nearly|almost|roughly|approximately|than|over|under|least|most)"
-_FACTOR = r"|from|since|half of|(?:third|quarter) of|half|twice|double|past|plus|minus|times|less|earlier|later"
+_STEP = r"(?:before|after|until|till|about|around|nearly|almost|roughly|approximately|than|over|under|least|most)"
+_FACTOR = r"|by|from|since|half of|(?:third|quarter) of|half|twice|double|past|plus|minus|times|less|earlier|later"
 _COMPARED = {
     "person": re.compile(rf"\b(?:{_STEP}|as|for|to|from) (?:the )?$", re.IGNORECASE),
     **dict.fromkeys(
         ("date", "time", "amount"), re.compile(rf"\b(?:{_STEP}{_FACTOR})(?: (?:the|on|at))? ?$", re.IGNORECASE)
     ),
 }
+_COMPARES = re.compile(r" (?:less|more|earlier|later|off|before|after)\b", re.IGNORECASE)
+_ALL_BUT = re.compile(r"\b(?:every|any|some)(?:one|body|thing|where)?(?: else)? (?:but|besides|than) $", re.IGNORECASE)
 _RESULT = re.compile(r"\b(?:is|are|was|makes?|gives?|equals?|comes? to)\b|=", re.IGNORECASE)
 _BESIDE = re.compile(r"\b(?:before|after|than|as|of|with|from|for|unlike|not) $", re.IGNORECASE)
 
@@ -68,11 +70,13 @@ def plain(completion: str) -> str:
 
 
 def conclusion(text: str, kind: str, known: Known) -> str:
-    """What follows the last "so" and comes before "because", where that part has a value."""
+    """What follows the last "so" or "=" and comes before "because", where that part has a value."""
     for found in reversed(list(_SO.finditer(text))):
         if mentions(kind, text[found.end() :], known):
             text = text[found.end() :]
             break
+    right_side = text.rpartition("=")[2]
+    text = right_side if mentions(kind, right_side, known) else text
     reason = _BECAUSE.search(text)
     return text[: reason.start()] if reason and mentions(kind, text[: reason.start()], known) else text
 
@@ -84,13 +88,18 @@ def is_denied(text: str, mention: Mention, found: Sequence[Mention]) -> bool:
     sentence = re.split(r"[.!?](?:\s|$)", text[mention.end :])[0]
     later = [each.start - mention.end for each in found if mention.end < each.start]
     denial = _DENIED_AFTER.search(sentence)
-    return bool(_DENIED_BEFORE.search(clause) or (denial and not any(at > denial.start() for at in later)))
+    return bool(
+        _DENIED_BEFORE.search(clause)
+        or _ALL_BUT.search(before)
+        or (denial and not any(at > denial.start() for at in later))
+    )
 
 
 def is_compared(kind: str, text: str, mention: Mention) -> bool:
     """Whether it only helps to say something else: two days after 3 March, half of 40 euros."""
     pattern = _COMPARED.get(kind)
-    return bool(pattern and pattern.search(text[: mention.start]))
+    measured = kind == "amount" and _COMPARES.match(text[mention.end :])
+    return bool(measured or (pattern and pattern.search(text[: mention.start])))
 
 
 def is_working(
@@ -104,7 +113,7 @@ def is_working(
 
 def _is_of_asked(text: str, known: Known) -> bool:
     """Whether the first person or thing that it tells of is the one that was asked about, if it tells of any."""
-    for found in re.finditer(r"[^\W\d_]+", text):
+    for found in re.finditer(r"[A-Za-z]+", text):
         word = found.group().lower()
         if word in (name.lower() for name in known.get("focus", ())):
             return True
@@ -115,7 +124,7 @@ def _is_of_asked(text: str, known: Known) -> bool:
 
 def _has_right_roles(text: str, found: Sequence[Mention], roles: Known) -> bool:
     """Whether the relation is said of the one who was asked about, and to the other: not the other way round."""
-    for name in re.finditer(r"[^\W\d_]+", text):
+    for name in re.finditer(r"[A-Za-z]+", text):
         if any(each.start <= name.start() < each.end for each in found):
             continue
         owner = re.match(r"'s |' | has ", text[name.end() :]) or re.search(r"\b(?:of|to|for) $", text[: name.start()])
