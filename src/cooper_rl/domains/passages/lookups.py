@@ -102,6 +102,7 @@ def person(rng: random.Random) -> Story:
         people[0].full,
         of_person(people[0], people),
         (f"{{answer}} {did}.", "It was {answer}."),
+        alone=(f"{people[0].last}, {people[0].first}",),
         known={"people": [list(who) for who in people], **about(things[0], things[1:])},
     )
 

@@ -82,11 +82,11 @@ def persons(rng: random.Random, count: int, genders: Sequence[str] = ()) -> list
 
 
 def of_person(person: Person, all_of_them: Sequence[Person]) -> tuple[str, ...]:
-    """The writings of a person that fit no other one of the passage."""
+    """The writings of a person that fit no other one of the passage, and a sentence."""
     others = [other for other in all_of_them if other != person]
     titled = [f"{title} {person.last}" for title in TITLES[person.gender]]
     same = [other for other in others if other.last == person.last]
-    texts = [person.full, person.first, f"{person.last}, {person.first}"]
+    texts = [person.full, person.first]
     if not any(other.gender == person.gender for other in same):
         texts += titled[:1]
     return tuple(texts if same else [*texts, person.last])
