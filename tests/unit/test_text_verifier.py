@@ -362,3 +362,16 @@ def test_precision_and_recall_on_evouna(counts, sets, halves, precision, recall)
     right = total(counts, sets, halves, True)
     assert hits / right >= recall
     assert total(counts, sets, halves, True, (INCORRECT,)) / right <= 0.002
+
+
+@pytest.mark.parametrize(
+    ("reference", "completion", "verdict"),
+    [
+        ("17:20", "It was at 5:20.", "UNPARSEABLE"),
+        ("5:20", "It was at 17:20.", "UNPARSEABLE"),
+        ("5:20 pm", "It was at 5:20 am.", "INCORRECT"),
+        ("17:20", "It was at 6:20.", "INCORRECT"),
+    ],
+)
+def test_a_time_without_am_or_pm_may_be_either(reference, completion, verdict):
+    assert explain(reference, completion).verdict.value == verdict
