@@ -180,6 +180,9 @@ def test_answers_of_a_file_are_in_the_pool(tmp_path, verifier):
     assert batch.rewards == (0.0,) * 4 and batch.rollouts[0].counterfactual_reference in ("Tuesday", "Friday")
     with pytest.raises(CooperError, match=r"counterfactual_answers: .*none.txt: no such file"):
         method(tmp_path, verifier, Gullible(), arm="static", counterfactual_answers=str(tmp_path / "none.txt"))
+    file.write_bytes("Zürich".encode("latin-1"))
+    with pytest.raises(CooperError, match="not a text in UTF-8"):
+        method(tmp_path, verifier, Gullible(), arm="static", counterfactual_answers=str(file))
 
 
 def test_an_unknown_use_is_refused():

@@ -18,13 +18,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cooper_rl.errors import MissingFileError
+from cooper_rl.errors import BadInputError
 from cooper_rl.method.audit import wilson
 from cooper_rl.method.monitor import Monitor
 from cooper_rl.method.reward import Reward
 from cooper_rl.method.reward_model import RewardModel
 from cooper_rl.method.world import World
 from cooper_rl.records import THRESHOLD, Batch, ContrastivePair, LabelledCompletion, Report, Rollout, Triple, Verdict
+from cooper_rl.settings.files import check_file, local_file
 from cooper_rl.synthesis.other_reference import AnswerPool, bare, excludes, states
 from cooper_rl.verifiers import RuleVerifier
 
@@ -273,13 +274,16 @@ def read_answers(file: str) -> list[str]:
 
     Raises:
         MissingFileError: there is no such file.
+        BadInputError: it is empty, or no text in UTF-8.
     """
     if not file:
         return []
-    path = Path(file)
-    if not path.is_file():
-        raise MissingFileError(f"counterfactual_answers: {file}: no such file; give a text file with one answer a line")
-    return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    check_file(file, "counterfactual_answers")
+    try:
+        lines = Path(str(local_file(file))).read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise BadInputError(f"counterfactual_answers: {file}: not a text in UTF-8; save it as one") from error
+    return [line.strip() for line in lines if line.strip()]
 
 
 def _pair(positive: Rollout, other: str) -> ContrastivePair:
