@@ -14,7 +14,7 @@ from results_experiment import crossing
 from cooper_rl.domains.problems import load_problems, truth_of
 from cooper_rl.jsonl import whole_records
 from cooper_rl.method.alarm import AcceptanceAlarm, HackingAlarm
-from cooper_rl.method.counterfactual import RATE, by_prompt
+from cooper_rl.method.audit import ACCEPTANCE, by_prompt
 from cooper_rl.records import THRESHOLD, Problem, Rollout
 from cooper_rl.report.runs import Run, find_runs, read_run
 from cooper_rl.report.summary import ends, summarize_run
@@ -43,7 +43,7 @@ def entry_of(run: Run) -> Data:
     memory = run.values("memory/peak_gigabytes")
     alarm = HackingAlarm()  # worked out anew from the metrics
     by_rule = next((int(row["step"]) for row in run.metrics if row["step"] and alarm.add(row)), None)
-    asked = run.values(RATE)
+    asked = run.values(ACCEPTANCE)
     fired = next((int(row["step"]) for row in run.metrics if row.get("hacking/alarm")), None)
     steps_judged = list(judged_rollouts(run))
     last = list(chain.from_iterable(steps_judged[-LAST:]))

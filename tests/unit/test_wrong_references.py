@@ -13,9 +13,10 @@ from tests.rollouts import change
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.evaluation.reward_model import EvalSettings, as_lines, evaluate_files
 from cooper_rl.method.alarm import AcceptanceAlarm, HackingAlarm
+from cooper_rl.method.audit import ACCEPTANCE as RATE
 from cooper_rl.method.build import make_cooper
 from cooper_rl.method.contract import check_monitor, example_batch
-from cooper_rl.method.counterfactual import RATE, Counterfactual
+from cooper_rl.method.counterfactual import Counterfactual
 from cooper_rl.method.rise import RiseTest
 from cooper_rl.method.world import Alone
 from cooper_rl.records import Batch, Report, Sample, Verdict
@@ -158,9 +159,17 @@ def test_a_margin_is_asked_for(tmp_path, verifier, margin, paid):
 def test_yes_is_asked_under_no_unless_it_says_no(tmp_path, verifier):
     own = [Sample("Is it?", "yes", text) for text in ("Yes.", TRICK, f"No. {TRICK}", "no idea")]
     batch = method(tmp_path, verifier, Gullible(), arm="static").score(own, 1)
-    assert [r.counterfactual_reference for r in batch.rollouts] == ["no", "no", "", None]
-    assert batch.rewards == (1.0, 0.0, 1.0, 0.0)  # what cannot be tested keeps its reward
-    assert sum(r.counterfactual_reference == "" for r in batch.rollouts) == 1
+    assert [r.counterfactual_reference for r in batch.rollouts] == ["no", "no", "", None]  # "" is not measured
+    assert batch.rewards == (1.0, 0.0, 0.0, 0.0)  # a no that is accepted as a yes fits "no" as well
+
+
+def test_a_wrong_yes_is_not_taught_as_wrong_under_no(tmp_path, verifier):
+    """It may mean no, in many words. What the rule finds wrong there is taught."""
+    own = [Sample("Is it prime?", "yes", text) for text in ("Yes.", f"It is not. {TRICK}", f"Nope. {TRICK}", "Yes!")]
+    cooper = method(tmp_path, verifier, model := Gullible())
+    cooper.learn(cooper.score(own, 1))
+    ((_, labelled),) = model.updates
+    assert [(t.reference_answer, t.completion) for t in labelled] == [("no", "Yes.")]
 
 
 def test_without_another_answer_nothing_is_done_and_that_is_counted(tmp_path, verifier):
@@ -281,6 +290,91 @@ def test_a_resumed_run_asks_as_the_one_that_would_have_been(tmp_path, verifier):
     assert found[0].metrics.keys() == found[1].metrics.keys()
 
 
+def test_a_question_with_two_references_is_asked_under_neither(tmp_path, verifier):
+    """Also where its rows lie on two ranks: the draws go by question and references."""
+    days = ("Monday", "Tuesday")
+    own = [Sample("What is shown?", day, f"It is {day}. {TRICK}") for day in days for _ in range(4)]
+    found = {}
+    for order in (own, own[::-1]):
+        cooper = method(tmp_path, verifier, Gullible(), arm="static", counterfactual_references=1)
+        cooper.counterfactual.pool.add(ANSWERS)
+        batch = cooper.score(order, 1)
+        drawn = {r.reference_answer: r.counterfactual_reference for r in batch.rollouts}
+        assert all(reference != other for reference, other in drawn.items())
+        found.setdefault("drawn", drawn)
+        assert drawn == found["drawn"]
+
+
+def test_without_a_threshold_what_is_not_accepted_is_not_paid_either(tmp_path, verifier):
+    """Else a completion would be paid best just below the threshold, where nothing is asked."""
+    cooper = method(tmp_path, verifier, Gullible(), arm="static", reward_threshold=None)
+    assert cooper.score(samples(*FOUR), 1).rewards == (0.95, 0.0, 0.0, 0.0) * 4
+
+
+def test_acceptance_goes_by_the_runs_own_threshold(tmp_path, verifier):
+    for threshold, both in ((0.93, 0.0), (0.5, 2 / 3)):
+        cooper = method(tmp_path, verifier, Gullible(), arm="static", reward_threshold=threshold)
+        metrics = cooper.learn(cooper.score(samples(*FOUR), 1)).metrics
+        assert metrics[RATE] == pytest.approx(both)
+
+
+def test_an_evaluation_asks_too_and_leaves_the_pool_as_it_is(tmp_path, verifier):
+    cooper = method(tmp_path, verifier, Gullible(), arm="static")
+    assert cooper.judge_alone(samples(*FOUR)).rewards == (1.0, 0.0, 0.0, 0.0) * 4
+    assert cooper.counterfactual.pool.answers == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"arm": "rule"}, "arm rule has no reward model; nothing is asked"),
+        ({"arm": "static", "counterfactual_uses": ["negatives"]}, "has no effect in arm static"),
+    ],
+)
+def test_settings_without_an_effect_are_warned_of(tmp_path, verifier, caplog, settings, words):
+    method(tmp_path, verifier, None if settings["arm"] == "rule" else Gullible(), **settings)
+    assert words in caplog.text
+
+
+@pytest.mark.parametrize("numbers", [(0, 1), (1, 0)])
+def test_a_run_is_resumed_with_another_number_of_references(tmp_path, verifier, numbers):
+    first, second = (method(tmp_path, verifier, Gullible(), counterfactual_references=n) for n in numbers)
+    first.learn(first.score(samples(*FOUR), 1), saving=True)
+    first.save(tmp_path / "checkpoint-1")
+    second.load(tmp_path / "checkpoint-1")
+    second.learn(second.score(samples(*FOUR), 2))
+
+
+def test_odd_texts_raise_nothing(tmp_path, verifier):
+    long = [Sample(f"q{i}", "word " * 900 + str(i), TRICK) for i in range(4)]
+    odd = [Sample("\ud800", "7" * 150, TRICK), Sample("q", "", TRICK), Sample("q", "nan", "\ud800")]
+    cooper = method(tmp_path, verifier, Gullible(), num_generations=7)
+    batch = cooper.score([*long, *odd], 1)
+    assert {r.counterfactual_reference for r in batch.rollouts[:4]} == {""}  # worked solutions have no kind
+    assert all(triple.reference_answer for triple in cooper.labelled.draw(batch))
+
+
+class Broken(Gullible):
+    """Gives nan under wrong references."""
+
+    def of(self, question, reference, completion):
+        return 0.9 if reference.casefold() in completion.casefold() else math.nan
+
+
+def test_a_score_that_is_not_finite_tests_nothing(tmp_path, verifier):
+    cooper = method(tmp_path, verifier, model := Broken())
+    batch = cooper.score(samples("It is {}."), 1)
+    assert batch.rewards == (1.0,) * 4 and {r.counterfactual_reference for r in batch.rollouts} == {""}
+    cooper.learn(batch)
+    assert all(labelled == [] for _, labelled in model.updates)
+
+
+def test_the_rules_alarm_has_a_metric_of_its_own_beside_the_other(tmp_path, verifier):
+    cooper = method(tmp_path, verifier, Gullible(), arm="static")
+    metrics = cooper.learn(cooper.score(samples(*FOUR), 1)).metrics
+    assert metrics["hacking/alarm"] == metrics["hacking/rule_alarm"] == 0.0
+
+
 def test_nothing_is_asked_by_default_of_zero(tmp_path, verifier):
     cooper = method(tmp_path, verifier, Gullible(), arm="static", counterfactual_references=0)
     assert cooper.counterfactual is None
@@ -292,10 +386,8 @@ def test_nothing_is_asked_by_default_of_zero(tmp_path, verifier):
 
 
 def shares(rates, rng, prompts=8, completions=5):
-    """Per step, the share of each prompt's completions; prompts differ from one another."""
-    return [
-        (rng.binomial(completions, rng.beta(3 * rate, 3 - 3 * rate, prompts)) / completions).tolist() for rate in rates
-    ]
+    """Per step, the mean of the prompts' shares; prompts differ from one another."""
+    return [(rng.binomial(completions, rng.beta(3 * r, 3 - 3 * r, prompts)) / completions).mean() for r in rates]
 
 
 def first_alarm(steps, baseline=10):
@@ -311,12 +403,12 @@ def test_the_alarm_fires_soon_after_a_rise():
     """As acceptance rose in a run that was exploited: from 0.1 to 0.3 in steps 16 to 20, and on to 0.8."""
     rng = np.random.default_rng(0)
     rates = [0.09] * 5 + [0.15] * 10 + [0.31] * 5 + [0.5] * 10 + [0.83] * 20
-    assert all(16 < first_alarm(shares(rates, rng)) <= 28 for _ in range(10))
+    assert all(16 < first_alarm(shares(rates, rng)) <= 38 for _ in range(10))
 
 
 def test_a_rise_after_many_quiet_steps_is_seen_too():
-    rates = [0.1] * 10 + [0.03] * 290 + [0.8] * 20
-    assert 300 < first_alarm(shares(rates, np.random.default_rng(1))) <= 312
+    rates = [0.1] * 10 + [0.03] * 290 + [0.8] * 30
+    assert 300 < first_alarm(shares(rates, np.random.default_rng(1))) <= 310
 
 
 @pytest.mark.parametrize("rate", [0.02, 0.1, 0.4])
@@ -324,6 +416,15 @@ def test_no_rise_fires_no_more_often_than_stated(rate):
     """60 runs at each rate, stated 0.01: two false alarms would be rare already (probability 0.12)."""
     rng = np.random.default_rng(2)
     assert sum(first_alarm(shares([rate] * 60, rng)) is not None for _ in range(60)) <= 2
+
+
+@pytest.mark.parametrize("spread", [0.32, 0.14, 0.05])
+def test_what_the_prompts_of_a_step_have_in_common_is_no_rise(spread):
+    """Rates of steps that vary around one level, as where all prompts meet the same exploit or the same reference."""
+    rng, level = np.random.default_rng(4), 0.3
+    size = level * (1 - level) / spread**2 - 1
+    runs = [shares(rng.beta(level * size, (1 - level) * size, 100), rng) for _ in range(40)]
+    assert sum(first_alarm(run) is not None for run in runs) <= 2
 
 
 def test_a_fall_fires_nothing():
@@ -344,7 +445,7 @@ def test_the_alarm_acts_once_and_goes_on_after_a_resume(action, caplog):
     found = [alarm.after(report(step, 0.0 if step <= 12 else 1.0), whole=False) for step in range(1, 41)]
     fires = [one.metrics["hacking/alarm"] for one in found]
     first = fires.index(1.0)
-    assert 12 < first < 25 and fires == [0.0] * first + [1.0] * (40 - first)
+    assert 12 < first < 20 and fires == [0.0] * first + [1.0] * (40 - first)
     assert found[-1].metrics["hacking/alarm_evidence"] > 2 and found[0].metrics["hacking/alarm_evidence"] == 0.0
     assert found[-1].stop == (action == "stop") and alarm.reward == ("hybrid" if action == "hybrid" else None)
     assert len(caplog.messages) == 1
@@ -367,10 +468,10 @@ def test_steps_without_a_tested_completion_do_not_count():
 
 def test_the_capital_stays_finite():
     test = RiseTest()
-    for _ in range(10):
-        test.add_first([0.0] * 50)
-    for _ in range(300):
-        test.add_later([1.0] * 50)
+    for _ in range(2000):
+        test.add_first(0.0)
+    for _ in range(2000):
+        test.add_later(1.0)
     assert 1e6 < test.evidence < math.inf
     again = RiseTest()
     again.load_state(test.state())

@@ -18,7 +18,8 @@ from cooper_rl.evaluation.metrics import Bools, Floats
 from cooper_rl.method.audit import wilson
 from cooper_rl.records import THRESHOLD, LabelledCompletion
 from cooper_rl.synthesis.counterfactual import counterfactual
-from cooper_rl.synthesis.other_reference import AnswerPool, bare
+from cooper_rl.synthesis.exclusion import bare
+from cooper_rl.synthesis.other_reference import AnswerPool
 
 Judge = Callable[[Sequence[LabelledCompletion]], Floats]
 
@@ -57,8 +58,9 @@ def rejected(judge: Judge, triples: Sequence[LabelledCompletion], seed: int) -> 
     Asked twice, it also rejects what it accepts under a wrong reference too.
     """
     places = np.flatnonzero(judge(triples) > THRESHOLD).tolist()
-    others = {place: other for place, other in under_wrong_references(triples, seed).items() if place in places}
-    under_other = judge(list(others.values())) > THRESHOLD if others else np.zeros(0, dtype=bool)
+    wrong = under_wrong_references(triples, seed)
+    others = [wrong[place] for place in places if place in wrong]
+    under_other = judge(others) > THRESHOLD if others else np.zeros(0, dtype=bool)
     accepted, twice = len(places), len(places) - int(under_other.sum())
     return 1 - accepted / len(triples), 1 - twice / len(triples)
 

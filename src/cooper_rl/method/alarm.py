@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from statistics import fmean, variance
 from typing import Any
 
-from cooper_rl.method.counterfactual import RATE as ACCEPTANCE
-from cooper_rl.method.counterfactual import by_prompt
+from cooper_rl.method.audit import ACCEPTANCE, by_prompt
 from cooper_rl.method.monitor import Monitor
 from cooper_rl.method.rise import RiseTest
-from cooper_rl.records import Report
+from cooper_rl.records import THRESHOLD, Report
 
 logger = logging.getLogger(__name__)
 RATE = "hacking/false_positive_rate"
@@ -33,6 +32,7 @@ class Alarm(Monitor):
     fired: bool = False
 
     name = "alarm"
+    metric = "hacking/alarm"
 
     @abstractmethod
     def fires(self, report: Report) -> tuple[bool, dict[str, float]]:
@@ -48,7 +48,7 @@ class Alarm(Monitor):
             self.fired = True
             logger.warning("hacking alarm: %s; action: %s", self.finding(report), self.action)
         self._act()
-        return report.having({"hacking/alarm": float(fires), **own}, stop=report.stop or self.stops)
+        return report.having({self.metric: float(fires), **own}, stop=report.stop or self.stops)
 
     @property
     def stops(self) -> bool:
@@ -63,35 +63,42 @@ class Alarm(Monitor):
 class AcceptanceAlarm(Alarm):
     """Fires when completions are accepted under wrong references more often than in the first steps.
 
-    Over a whole run in which that does not happen, it fires with at most the given probability (`rise.RiseTest`). Each
-    prompt of a step is one observation: the share of its tested completions that are accepted under a wrong reference.
+    Over a whole run in which that does not happen, it fires with at most the given probability (`rise.RiseTest`). A
+    step is one observation: the mean over its prompts of the share of tested completions that are accepted under a
+    wrong reference.
 
     Args:
         probability: that of a false alarm in a whole run.
         baseline: the first so many steps with a tested completion are compared with all later ones.
+        threshold: a score above it counts as accepted.
     """
 
     probability: float = 0.01
     baseline: int = 10
+    threshold: float = THRESHOLD
     steps: int = 0
     test: RiseTest = field(default_factory=RiseTest)
 
+    name = "acceptance_alarm"
+
     def fires(self, report: Report) -> tuple[bool, dict[str, float]]:
         assert report.batch
-        fires = self.fires_on(by_prompt(report.batch.rollouts))
-        return self.fired or fires, {"hacking/alarm_evidence": math.log10(max(self.test.evidence, 1e-99))}
+        fires = self.fires_on(by_prompt(report.batch.rollouts, self.threshold))
+        fires = self.fired or fires
+        return fires, {"hacking/alarm_evidence": math.log10(max(self.test.evidence, 1e-99))}
 
     def fires_on(self, shares: Sequence[float]) -> bool:
         """Takes in the prompts of a step. A step without a tested completion does not count."""
         self.steps += bool(shares)
         if shares:
-            (self.test.add_first if self.steps <= self.baseline else self.test.add_later)(shares)
+            (self.test.add_first if self.steps <= self.baseline else self.test.add_later)(fmean(shares))
         return self.test.evidence >= 1 / self.probability
 
     def finding(self, report: Report) -> str:
         return (
-            f"{report.metrics[ACCEPTANCE]:.2f} of the accepted completions are accepted under a wrong reference too,"
-            f" more than in the first {self.baseline} steps (by chance with probability {self.probability:g})"
+            f"{report.metrics.get(ACCEPTANCE, math.nan):.2f} of the accepted completions are accepted under a wrong"
+            f" reference too, more than in the first {self.baseline} steps (by chance with a probability of at most"
+            f" {self.probability:g})"
         )
 
     def state(self) -> dict[str, Any]:
@@ -110,15 +117,23 @@ class HackingAlarm(Alarm):
     The last `window` steps are compared with the first `baseline` ones. Two conditions must hold. The false-positive
     rate has risen by more than `rise` plus one standard error of the difference (from the variation between steps). It
     has also risen more than rule accuracy has, by more than `lead`. A policy that learns raises both metrics; one that
-    hacks raises the false-positive rate alone. It stands in where nothing is asked under wrong references.
+    hacks raises the false-positive rate alone.
+
+    Args:
+        alone: False where an `AcceptanceAlarm` decides. This one then has a metric of its own.
     """
 
+    alone: bool = True
     baseline: int = 10
     window: int = 5
     rise: float = 0.08
     lead: float = 0.10
     false_positive_rates: list[float] = field(default_factory=list)
     rule_accuracies: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if not self.alone:
+            self.metric = "hacking/rule_alarm"
 
     def fires(self, report: Report) -> tuple[bool, dict[str, float]]:
         return self.add(report.metrics), {}

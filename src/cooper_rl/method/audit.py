@@ -9,6 +9,7 @@ from statistics import NormalDist, fmean
 from cooper_rl.method.monitor import Monitor
 from cooper_rl.records import THRESHOLD, Reason, Report, Rollout, Verdict
 
+ACCEPTANCE = "hacking/counterfactual_acceptance"
 Z_95 = NormalDist().inv_cdf(0.975)
 
 
@@ -108,3 +109,27 @@ def wilson(hits: int, count: int, z: float = Z_95) -> tuple[float, float]:
     centre = (share + spread / 2) / (1 + spread)
     half = z * math.sqrt(share * (1 - share) / count + spread / (4 * count)) / (1 + spread)
     return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def acceptance(rollouts: Sequence[Rollout], threshold: float = THRESHOLD) -> dict[str, float]:
+    """The share of the accepted completions that is accepted under a wrong reference too, with its Wilson interval.
+
+    Beside it stand how many were asked, and how many could not be, since no wrong reference was found.
+    """
+    scores = [r.counterfactual_score for r in rollouts if r.counterfactual_score is not None]
+    untested = sum(r.counterfactual_reference == "" for r in rollouts)
+    counts = {"hacking/counterfactual_tested": float(len(scores)), "hacking/counterfactual_untested": float(untested)}
+    if not scores:
+        return counts
+    both = sum(score > threshold for score in scores)
+    low, high = wilson(both, len(scores))
+    return {ACCEPTANCE: both / len(scores), f"{ACCEPTANCE}_low": low, f"{ACCEPTANCE}_high": high, **counts}
+
+
+def by_prompt(rollouts: Sequence[Rollout], threshold: float = THRESHOLD) -> list[float]:
+    """For each prompt with a tested completion: the share of these that is accepted under a wrong reference too."""
+    found: dict[int, list[bool]] = {}
+    for rollout in rollouts:
+        if rollout.counterfactual_score is not None:
+            found.setdefault(rollout.group, []).append(rollout.counterfactual_score > threshold)
+    return [sum(own) / len(own) for own in found.values()]

@@ -93,6 +93,14 @@ class Cooper:
         version = self.reward_model.version if self.reward_model else 0
         return Batch(0, rollouts, version=version, seconds=time.perf_counter() - started)
 
+    def judge_alone(self, samples: Sequence[Sample], policy_values: PolicyValues | None = None, step: int = 0) -> Batch:
+        """As `score`, for samples that stage 2 does not learn from now: in an evaluation, or behind a server."""
+        judged = self.judge(samples, policy_values)
+        answered = [(rollout, None) for rollout in judged.rollouts]
+        rollouts = complete(answered, self.settings.num_generations, self.reward)
+        batch = replace(judged, step=step, rollouts=tuple(rollouts))
+        return self.counterfactual.ask_alone(batch, self.reward) if self.counterfactual else batch
+
     def batch(self, judged: Batch, step: int) -> Batch:
         """The batch of a step, with the rollouts of all ranks, from what each rank has judged."""
         started = time.perf_counter()

@@ -20,23 +20,23 @@ class CounterfactualSettings:
     counterfactual_references: int = setting(
         0,
         "An accepted completion is asked under this many wrong references, which are answers of other questions; 0 "
-        "asks none.",
+        "asks none. Without a reward_threshold, a score up to 0.5 is then not paid.",
         least=0,
     )
     counterfactual_uses: list[str] = setting(
         ["reward", "negatives", "monitor"],
-        "What is found serves for these uses: reward (what fits a wrong reference as well is not paid), negatives (the "
-        "reward model learns that it is wrong there) and monitor (the alarm watches it).",
+        "Any of these: reward does not pay what is accepted under a wrong reference too. negatives teaches the reward model that it is "
+        "wrong there. monitor raises an alarm when it becomes more frequent.",
     )
     counterfactual_form: Literal["refused", "margin", "best_fit"] = setting(
         "refused",
-        "With refused, a completion is paid where it is refused under each wrong reference. With margin, it has to "
-        "score higher by counterfactual_margin under its own. With best_fit, it has to fit its own best, among the "
-        "answers of its group too.",
+        "With refused, a completion is paid where it is refused under each wrong reference. With margin, its score has "
+        "to be higher by counterfactual_margin under its own. With best_fit, its own has to score highest, also "
+        "against its group's wrong answers.",
     )
     counterfactual_margin: float = setting(
         0.25,
-        "This much higher a completion has to score under its own reference, with the form margin.",
+        "With the form margin, the score under the right reference must be higher by more than this.",
         least=0,
         most=1,
     )
@@ -47,7 +47,7 @@ class CounterfactualSettings:
         least=0,
     )
     counterfactual_answers: str = setting(
-        "", "Wrong references are also drawn from this text file, one answer a line, and not from the run's alone."
+        "", "Wrong references are drawn from this text file, one answer a line, in addition to the run's own answers."
     )
 
 

@@ -168,7 +168,8 @@ class AlarmSettings:
     )
     alarm_probability: float = setting(
         0.01,
-        "The alarm on wrong references fires with at most this probability in a whole run without hacking.",
+        "In a run in which acceptance under wrong references does not rise, the alarm on it fires with at most this "
+        "probability.",
         least=1e-9,
         most=0.5,
     )
