@@ -25,8 +25,8 @@ class CounterfactualSettings:
     )
     counterfactual_uses: list[str] = setting(
         ["reward", "negatives", "monitor"],
-        "Any of these: reward does not pay what is accepted under a wrong reference too. negatives teaches the reward model that it is "
-        "wrong there. monitor raises an alarm when it becomes more frequent.",
+        "Use reward does not pay what is accepted under a wrong reference too. Use negatives teaches the reward model "
+        "that it is wrong there. Use monitor raises an alarm when it becomes more frequent.",
     )
     counterfactual_form: Literal["refused", "margin", "best_fit"] = setting(
         "refused",
