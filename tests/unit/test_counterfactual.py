@@ -9,11 +9,12 @@ import pytest
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.references import best_of_references, measured_twice, under_wrong_references
 from cooper_rl.evaluation.reward_model import EvalSettings, as_lines, evaluate_files, heldout
-from cooper_rl.records import LabelledCompletion
+from cooper_rl.records import LabelledCompletion, Problem
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
-from cooper_rl.synthesis.counterfactual import counterfactual, counterfactuals, under_aliases
+from cooper_rl.synthesis.counterfactual import counterfactual, counterfactuals, mentioning_two, under_aliases
 from cooper_rl.synthesis.exclusion import states
 from cooper_rl.synthesis.other_reference import AnswerPool
+from cooper_rl.synthesis.probes import probe_triples
 from cooper_rl.verifyrm.train import drawn, split_by_question, training_data
 from cooper_rl.verifyrm.triples import read_triples
 
@@ -23,6 +24,9 @@ TOWNS = {
     "Spain": ("Madrid", ()),
     "Norway": ("Oslo", ("Christiania",)),
 }
+
+
+PROBLEMS = [Problem(f"What is the capital of {land}?", town) for land, (town, _) in TOWNS.items()]
 
 
 def triple_of(land, said, right):
@@ -167,3 +171,17 @@ def test_half_of_what_is_drawn_is_right():
     some = drawn(TRIPLES, 6, 0)
     assert [t.correct for t in some].count(True) == 3 and some == [t for t in TRIPLES if t in some]
     assert len(drawn(TRIPLES, 10, 0)) == 5 + 4  # there are four wrong ones
+    assert [t.correct for t in drawn(TRIPLES, 5, 0, 0.2)].count(True) == 1
+
+
+def test_of_two_answers_only_a_settled_right_one_is_right():
+    found = [triple for seed in range(20) for triple in mentioning_two(TRIPLES, 1.0, seed)]
+    assert {triple.source for triple in found} == {"two answers"} and len(found) == 20 * 12
+    assert all(states(triple.completion, triple.reference_answer) for triple in found)
+    right = [triple for triple in found if triple.correct]
+    assert 0.15 < len(right) / len(found) < 0.35
+    assert all(f"Not {t.reference_answer}" not in t.completion and " or " not in t.completion for t in right)
+    assert list(mentioning_two(TRIPLES, 0.0, 0)) == [] == list(mentioning_two(TRIPLES[:1], 1.0, 0))
+    assert not {probe.completion for kind in probe_triples(PROBLEMS).values() for probe in kind} & {
+        triple.completion for triple in found
+    }

@@ -44,9 +44,11 @@ def eval_rm(
     ],
     model: Annotated[
         str | None,
-        typer.Option(help="A VerifyRM: folder, hub id, or a shipped one (nano, nano-weekdays, smollm2-135m)."),
+        typer.Option(
+            help="A VerifyRM: folder, hub id, or a shipped one: nano, nano-weekdays, smollm2-135m, smollm2-135m-beyond."
+        ),
     ] = None,
-    verifier: Annotated[str, typer.Option(help="The rule to compare with.")] = "math",
+    verifier: Annotated[str, typer.Option(help="The rule to compare with; none leaves it out.")] = "math",
     judge: Annotated[str | None, typer.Option(help="A language model to compare with, named as in collect.")] = None,
     size: Annotated[int | None, typer.Option(min=1, help="Draw this many records of each file.")] = None,
     heldout: Annotated[
@@ -78,17 +80,7 @@ def eval_rm(
         check_model_folder(resolve_model(model, "reward_model"), "--model")
     for file in files:
         check_labelled(file)
-    settings = EvalSettings(
-        model=model,
-        verifier=verifier,
-        judge=judge,
-        size=size,
-        heldout=heldout,
-        aliases=aliases,
-        probes=probes,
-        bf16=bf16,
-        probe_problems=probe_problems,
-        seed=seed,
-    )
+    rule = None if verifier == "none" else verifier
+    settings = EvalSettings(model, rule, judge, size, heldout, aliases, probes, bf16, probe_problems, seed=seed)
     found = evaluate_files(files, settings)
     typer.echo(json.dumps(finite(found)) if json_ else "\n".join(as_lines(found)))

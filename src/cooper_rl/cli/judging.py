@@ -65,7 +65,10 @@ def verify(
 
 def score(
     model: Annotated[
-        str, typer.Option(help="A VerifyRM: folder, hub id, or a shipped one (nano, nano-weekdays, smollm2-135m).")
+        str,
+        typer.Option(
+            help="A VerifyRM: folder, hub id, or a shipped one: nano, nano-weekdays, smollm2-135m, smollm2-135m-beyond."
+        ),
     ],
     file: Annotated[
         Path | None, typer.Argument(help="JSONL {question, reference, completion}; stdin by default.")

@@ -55,7 +55,8 @@ class ModelSettings:
     )
     reward_model_name_or_path: str | None = setting(
         None,
-        "This VerifyRM is the reward model: a folder, a hub id, or a shipped one (nano, nano-weekdays, smollm2-135m);"
+        "This VerifyRM is the reward model: a folder, a hub id, or a shipped one (nano, nano-weekdays, smollm2-135m, "
+        "smollm2-135m-beyond);"
         " every arm but rule needs one.",
     )
     reward_model_type: str = setting(

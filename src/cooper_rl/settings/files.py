@@ -14,7 +14,9 @@ EMBEDDED = {  # the policies and reward models that the package ships, by their 
     name: {part: PACKAGE / "domains" / "nano" / "shipped" / folder / part for part in ("policy", "reward_model")}
     for name, folder in (("nano", "arithmetic"), ("nano-weekdays", "weekdays"))
 }
-ADAPTED = {"smollm2-135m": PACKAGE / "verifyrm" / "shipped" / "smollm2-135m"}  # shipped reward models, without a base
+ADAPTED = {  # shipped reward models, without a base
+    name: PACKAGE / "verifyrm" / "shipped" / name for name in ("smollm2-135m", "smollm2-135m-beyond")
+}
 SUFFIXES = (".jsonl", ".json", ".parquet", ".csv", ".gz")  # of files with data
 OPTIMISER = "optimizer.safetensors"  # beside the reward model of a checkpoint; it holds no weights of a model
 ADAPTERS = "adapters"  # the folder of a reward model's adapters, apart from the policy's own

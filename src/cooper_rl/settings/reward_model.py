@@ -38,8 +38,11 @@ class FilesSettings:
     )
     train_sizes: list[int] = setting(
         [],
-        "At most this many triples of each of the train_files are drawn, half of them right, in the files' order; 0 "
-        "takes all of a file, and an empty list all of each.",
+        "At most this many triples of each of the train_files are drawn, in the files' order; 0 takes all of a file, "
+        "and an empty list all of each.",
+    )
+    train_right_share: float = setting(
+        0.5, "At most this share of a size in train_sizes is drawn of the right triples.", least=0, most=1
     )
     seed: int = setting(0, "The split, the order of triples, augmentation and a new head are drawn with this seed.")
 
@@ -75,6 +78,11 @@ class ReadingSettings:
         "The head and what training has changed in the linear layers are saved as adapters of this rank, which are "
         "its best approximation; 0 saves all weights.",
         least=0,
+    )
+    adapters_base: str = setting(
+        "",
+        "The adapters of adapters_rank go on this model; by default on the one that training began with, or on its own "
+        "base where it has adapters.",
     )
     lora_alpha: int = setting(
         0, "The adapters are scaled by this number divided by their rank; 0 means twice the rank.", least=0
@@ -191,6 +199,13 @@ class AugmentationSettings:
         0.0,
         "This share of the triples of each file is repeated under a wrong reference answer, that of another question, "
         "and labelled wrong; right completions come first.",
+        least=0,
+        most=1,
+    )
+    augment_mentions: float = setting(
+        0.0,
+        "This share of the triples is repeated with a made-up completion that names the right answer and another "
+        "question's; it is right where it settles on the right one.",
         least=0,
         most=1,
     )

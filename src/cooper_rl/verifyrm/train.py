@@ -19,7 +19,7 @@ from cooper_rl.records import THRESHOLD, LabelledCompletion
 from cooper_rl.settings.files import check_model_folder, is_adapters, resolve_model, written_base
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.synthesis.augment import augmented
-from cooper_rl.synthesis.counterfactual import counterfactuals, under_aliases
+from cooper_rl.synthesis.counterfactual import counterfactuals, mentioning_two, under_aliases
 from cooper_rl.verifyrm.adapters import is_reward_model, round_adapters, set_difference, store_in_bfloat16
 from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.losses import bce_loss
@@ -61,8 +61,7 @@ def train_reward_model(
     folder.mkdir(parents=True, exist_ok=True)
     if not checkpoint:
         (folder / "metrics.jsonl").unlink(missing_ok=True)
-    if config.frozen_layers:
-        freeze(reward_model, config.frozen_layers)
+    freeze(reward_model, config.frozen_layers)
     if config.lora_rank:
         reward_model.add_adapters(config.lora_rank, config.lora_alpha, base=config.model_name_or_path)
     trainer = RewardModelTrainer(reward_model, train, heldout, config, progress)
@@ -142,12 +141,14 @@ def training_data(config: RewardModelTrainConfig) -> tuple[list[LabelledCompleti
             f"heldout_fraction = {config.heldout_fraction:g}: all {len(heldout)} triples are held out; make it smaller"
         )
     if config.train_sizes:
-        files = [drawn(each, size, config.seed) for each, size in zip(files, config.train_sizes, strict=True)]
+        sizes, share = config.train_sizes, config.train_right_share
+        files = [drawn(each, size, config.seed, share) for each, size in zip(files, sizes, strict=True)]
     if 0 < config.heldout_size < len(heldout):
         heldout = random.Random(f"heldout-{config.seed}").sample(heldout, config.heldout_size)
     train = [triple for triples in files for triple in triples]
     other = [each for triples in files for each in under_aliases(triples, config.augment_aliases, config.seed)]
     other += [t for triples in files for t in counterfactuals(triples, config.augment_counterfactual, config.seed)]
+    other += [t for triples in files for t in mentioning_two(triples, config.augment_mentions, config.seed)]
     train = augmented(
         train,
         forms=config.augment_forms,
@@ -163,14 +164,16 @@ def training_data(config: RewardModelTrainConfig) -> tuple[list[LabelledCompleti
     return [*train, *other], heldout
 
 
-def drawn(triples: list[LabelledCompletion], size: int, seed: int) -> list[LabelledCompletion]:
-    """At most `size` of the triples in their order, at most half of them right and half wrong; 0 gives all."""
+def drawn(
+    triples: list[LabelledCompletion], size: int, seed: int, right_share: float = 0.5
+) -> list[LabelledCompletion]:
+    """At most `size` of the triples in their order, at most this share of the size right ones; 0 gives all."""
     if not size:
         return triples
     rng, kept = random.Random(f"drawn-{seed}"), set[int]()
-    for right in (True, False):
+    for right, most in ((True, round(right_share * size)), (False, size - round(right_share * size))):
         places = [place for place, triple in enumerate(triples) if triple.correct is right]
-        kept.update(rng.sample(places, min(size // 2, len(places))))
+        kept.update(rng.sample(places, min(most, len(places))))
     return [triples[place] for place in sorted(kept)]
 
 
@@ -212,11 +215,13 @@ def load(config: RewardModelTrainConfig) -> VerifyRM:
 
 
 def freeze(reward_model: VerifyRM, count: int) -> None:
-    """Leaves the embeddings and the first `count` layers out of training, in place.
+    """Leaves the embeddings and the first `count` layers out of training, in place; 0 trains all.
 
     Raises:
         BadInputError: the model has not more layers than that, or none that are found.
     """
+    if not count:
+        return
     model = reward_model.model
     lists = [module for module in model.modules() if isinstance(module, torch.nn.ModuleList)]
     layers = next((found for found in lists if len(found) == model.config.num_hidden_layers), None)
@@ -227,13 +232,12 @@ def freeze(reward_model: VerifyRM, count: int) -> None:
 
 
 def as_adapters(trained: VerifyRM, config: RewardModelTrainConfig) -> VerifyRM:
-    """What training has changed, as low-rank adapters on the model that it began with.
+    """What training has changed, as low-rank adapters on `adapters_base`, or on the model that it began with.
 
     Where that one is itself a base with adapters, the new ones go on the base, in their place.
     """
-    base, path = config.model_name_or_path, resolve_model(config.model_name_or_path, "policy")
-    if is_adapters(path):
-        base = written_base(path)
+    base, path = config.adapters_base, resolve_model(config.model_name_or_path, "policy")
+    base = base or (written_base(path) if is_adapters(path) else config.model_name_or_path)
     found = load(replace(config, model_name_or_path=base))
     found.settings = trained.settings
     found.autocast = trained.autocast
