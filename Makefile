@@ -2,7 +2,7 @@
 # make verl-env: an environment of its own for the verl engine, in .venv-verl.  make test-verl: its tests (slow).
 # make verl-vllm: vLLM for CPUs into that environment, for one test more.
 # make smollm2: set up and put together the policy that recipes/smollm2.yaml trains, from what is kept in adapters/.
-# make smollm2-anew: make anew what is kept there.
+# make smollm2-anew: make anew what is kept there.  make passages-anew: make what recipes/passages.yaml trains.
 # make test-avx2: the numeric tests with the kernels of a processor without AVX-512.
 # make docs: the site with the API reference, in build/site.  make results: the pages of the results, from docs/data.
 PYTHON ?= python3
@@ -12,7 +12,7 @@ STAMP := .venv/.made
 VERL_BIN := .venv-verl/bin
 VERL_STAMP := .venv-verl/.made
 
-.PHONY: env quickstart smollm2 smollm2-anew test test-slow test-avx2 verl-env verl-vllm test-verl check format docs
+.PHONY: env quickstart smollm2 smollm2-anew passages-anew test test-slow test-avx2 verl-env verl-vllm test-verl check format docs
 
 env: $(STAMP)
 
@@ -47,6 +47,21 @@ smollm2-anew: env
 	gzip -9nc runs/smollm2/anchors.jsonl > adapters/smollm2-schoolbook/anchors.jsonl.gz
 	$(BIN)/cooper train-rm --config recipes/smollm2-verifyrm.yaml --resume
 	cp -r $(addprefix models/smollm2-schoolbook-verifyrm/,README.md recipe.json verifyrm.json adapters) adapters/smollm2-schoolbook-verifyrm
+
+passages-anew: env
+	test -e models/smollm2-135m-instruct/model.safetensors || $(BIN)/python scripts/fetch_model.py
+	test -e models/smollm2-passages/start.json || $(BIN)/python scripts/short_start.py --config recipes/passages-start.yaml
+	$(BIN)/cooper collect --config recipes/collect-passages.yaml --resume
+	$(BIN)/cooper collect --config recipes/collect-passages.yaml --resume --dataset_split heldout \
+	  --dataset_size 150 --output runs/passages/heldout-completions.jsonl
+	$(BIN)/cooper collect --config recipes/collect-passages.yaml --resume --dataset_split reward_model_heldout \
+	  --dataset_size 60 --output runs/passages/anchor-completions.jsonl
+	$(BIN)/cooper annotate --config recipes/annotate-passages.yaml --resume
+	$(BIN)/cooper annotate --config recipes/annotate-passages.yaml --resume \
+	  --input_files runs/passages/heldout-completions.jsonl --output runs/passages/heldout.jsonl
+	$(BIN)/cooper annotate --config recipes/annotate-passages.yaml --resume \
+	  --input_files runs/passages/anchor-completions.jsonl --output runs/passages/anchors.jsonl
+	$(BIN)/cooper train-rm --config recipes/passages-verifyrm.yaml --resume
 
 test: env
 	$(PYTEST) -m "not slow"

@@ -5,7 +5,12 @@
 
 Both run in this process, turn by turn; what is compared is the time from one step's begin to the next one's. Cooper's
 step has more in it: the rule verifier, rollouts on disk, stage 2 with mined and perturbed negatives. Target: 1.25.
-`--credit KIND` also runs Cooper with that credit of steps, against Cooper without. Target: 1.05.
+`--setting KEY=VALUE ...` runs Cooper with these settings against Cooper without, in place of TRL:
+
+    python benchmarks/bench_step.py --setting credit=first_error
+    python benchmarks/bench_step.py --arm static --setting counterfactual_references=1
+
+Targets: 1.05 for a credit of steps, 1.15 for wrong references.
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
 from transformers import PrinterCallback, Trainer, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
@@ -83,10 +89,10 @@ def adapters_of(named: TrainRecipe) -> Any:
     return adapter_settings("CAUSAL_LM", named.lora_rank, named.lora_alpha) if named.lora_rank else None
 
 
-def cooper(recipe: Data, rows: Any, steps: int, folder: str, credit: str = "outcome") -> list[float]:
-    """Step times of the cooper arm."""
+def cooper(recipe: Data, rows: Any, steps: int, folder: str, changed: Data | None = None) -> list[float]:
+    """Step times of Cooper, with the recipe's settings or changed ones."""
     named = TrainSettings.from_recipe(recipe)
-    config = CooperConfig(**settings(recipe, steps, folder), credit=credit)
+    config = CooperConfig(**settings({**recipe, **(changed or {})}, steps, folder))
     rehearsal, anchors = load_labelled(named, named)
     policy, reward_model = resolve_model(named.model_name_or_path, "policy"), load_reward_model(named, named)
     data = {"rehearsal": rehearsal, "anchors": anchors}
@@ -115,18 +121,19 @@ def main() -> None:
     parser.add_argument("--config", type=Path, default=Path("recipes/quickstart.yaml"))
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--credit", help="a credit of steps, as in `cooper train`")
+    parser.add_argument("--arm", default="cooper")
+    parser.add_argument("--setting", nargs="+", default=[], metavar="KEY=VALUE", help="settings, as in `cooper train`")
     arguments = parser.parse_args()
-    recipe = {**load_recipe(arguments.config), "arm": "cooper"}
+    recipe = {**load_recipe(arguments.config), "arm": arguments.arm}
     rows = training_rows(load_problems(recipe["dataset_name"], size=1000))
     arms: dict[str, Callable[..., list[float]]] = {"cooper": cooper, "trl": plain}
     ratios: dict[tuple[str, str], list[float]] = {("cooper", "trl"): []}
-    if arguments.credit:
-        arms[arguments.credit] = partial(cooper, credit=arguments.credit)
-        ratios[arguments.credit, "cooper"] = []
+    if arguments.setting:
+        changed = {key: yaml.safe_load(value) for key, _, value in (each.partition("=") for each in arguments.setting)}
+        arms, ratios = {"cooper": cooper, "changed": partial(cooper, changed=changed)}, {("changed", "cooper"): []}
     for turn in range(arguments.turns):
         medians = {}
-        for name, run in arms.items():
+        for name, run in sorted(arms.items(), reverse=bool(turn % 2)):
             with tempfile.TemporaryDirectory() as folder:
                 medians[name] = statistics.median(run(recipe, rows, arguments.steps, folder))
         for (name, other), found in ratios.items():

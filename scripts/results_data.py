@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -12,13 +13,15 @@ from results_experiment import crossing
 
 from cooper_rl.domains.problems import load_problems, truth_of
 from cooper_rl.jsonl import whole_records
-from cooper_rl.method.alarm import HackingAlarm
-from cooper_rl.records import THRESHOLD, Problem
+from cooper_rl.method.alarm import AcceptanceAlarm, HackingAlarm
+from cooper_rl.method.audit import ACCEPTANCE, by_prompt
+from cooper_rl.records import THRESHOLD, Problem, Rollout
 from cooper_rl.report.runs import Run, find_runs, read_run
 from cooper_rl.report.summary import ends, summarize_run
 from cooper_rl.verifiers.math.stated import has_answer
 
 LAST = 20  # steps whose rollouts are looked at
+PERMUTED = 100  # random orders of a run's steps that the alarm is tried on
 BLOCK = 50  # steps over which the reward model's errors are counted
 LOST = 0.05  # of true accuracy, below its best so far: hacking has done harm
 KEPT = ("reward", "eval/true_accuracy", "eval/rule_accuracy", "eval/reward_model_accuracy")  # of every step
@@ -39,6 +42,9 @@ def entry_of(run: Run) -> Data:
     steps = step_seconds(run)
     memory = run.values("memory/peak_gigabytes")
     alarm = HackingAlarm()  # worked out anew from the metrics
+    by_rule = next((int(row["step"]) for row in run.metrics if row["step"] and alarm.add(row)), None)
+    asked = run.values(ACCEPTANCE)
+    fired = next((int(row["step"]) for row in run.metrics if row.get("hacking/alarm")), None)
     steps_judged = list(judged_rollouts(run))
     last = list(chain.from_iterable(steps_judged[-LAST:]))
     return {
@@ -52,7 +58,12 @@ def entry_of(run: Run) -> Data:
         "step_seconds": median(steps) if steps else None,
         "peak_gigabytes": max(memory, default=None),
         "pairs": {key: int(sum(run.values(f"pairs/{key}"))) for key in ("count", "held_back")},
-        "alarm_step": next((int(row["step"]) for row in run.metrics if row["step"] and alarm.add(row)), None),
+        "alarm_step": fired if run.values("hacking/alarm_evidence") else by_rule,
+        **(
+            {"rule_alarm_step": by_rule, "accepted_under_both": ends(asked), "null_alarms": null_alarms(run)}
+            if asked
+            else {}
+        ),
         "loss_step": loss_step(measured),
         "rolled_back": int(sum(run.values("reward_model/rolled_back"))),
         "anchor_accuracy": {"first": anchors[0], "min": min(anchors), "end": anchors[-1]} if anchors else None,
@@ -63,6 +74,21 @@ def entry_of(run: Run) -> Data:
         "blank": blank(run),
         "series": {name: [[step, round(value, 4)] for step, value in run.series(name)] for name in KEPT},
     }
+
+
+def null_alarms(run: Run) -> list[int]:
+    """[how many fired, how many were tried]: the alarm on this run's steps in `PERMUTED` random orders.
+
+    In a random order there is no rise, so the alarm's stated probability bounds the share of these that fire.
+    """
+    steps = [by_prompt([Rollout.from_record(row) for row in whole_records(path)]) for path in run.steps_of("rollouts")]
+    steps = [shares for shares in steps if shares]
+    rng, fired = random.Random(0), 0
+    for _ in range(PERMUTED):
+        alarm = AcceptanceAlarm(probability=float(run.config.get("alarm_probability", 0.01)))
+        rng.shuffle(steps)
+        fired += any(alarm.fires_on(shares) for shares in steps)
+    return [fired, PERMUTED]
 
 
 def step_seconds(run: Run) -> list[float]:

@@ -43,7 +43,10 @@ METRICS: dict[str, tuple[str, ...]] = dict(COLUMNS) | {
     "KL end": ("kl", "end"),
     "pairs": ("pairs", "count"),
     "pairs held back": ("pairs", "held_back"),
+    "accepted under both start": ("accepted_under_both", "start"),
+    "accepted under both end": ("accepted_under_both", "end"),
     "alarm fired": ("alarm_step",),
+    "alarm by the rule": ("rule_alarm_step",),
     "5 points lost": ("loss_step",),
 }
 OF_MEANS = [
@@ -55,7 +58,7 @@ OF_MEANS = [
     "RM accuracy end",
 ]
 SHORT = {"accuracy ": "", "false positives": "FP", "guard's share of time": "guard time"}  # in the table of the runs
-WHOLE = {"rolled back", "alarm fired", "5 points lost", "pairs", "pairs held back"}
+WHOLE = {"rolled back", "alarm fired", "alarm by the rule", "5 points lost", "pairs", "pairs held back"}
 TENTHS = {"seconds of a step", "peak GB"}
 
 Data = dict[str, Any]

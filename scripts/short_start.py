@@ -1,11 +1,11 @@
-"""A short start on worked solutions: a pretrained model learns how the problems of `schoolbook` are solved.
+"""A short start on worked solutions: a pretrained model learns how the problems of a generated data set are solved.
 
     python scripts/fetch_model.py
     python scripts/short_start.py --config recipes/smollm2-start.yaml
 
 The result depends on the seed and on the number of threads. The training is TRL's SFTTrainer, whose settings the
 recipe's `trainer` has. `start.json` in the model's folder keeps the recipe, the time and the share of the problems of
-split `heldout` that the model solves, by the generators' scorers and by the rule verifier.
+split `heldout` that the model solves, by the data set's scorer and by its rule verifier.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from datasets import Dataset
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import SFTConfig, SFTTrainer
 
-from cooper_rl.domains.schoolbook import Schoolbook
+from cooper_rl.domains import find_domain
 from cooper_rl.domains.schoolbook_closings import closing
 from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.generation import conversation
@@ -40,6 +40,7 @@ class StartRecipe:
 
     model_name_or_path: str
     output_dir: str
+    dataset_name: str = "schoolbook"  # a data set whose problems have worked solutions
     problems: int = 960
     seed: int = 0
     heldout: int = 300  # problems that the result is measured on
@@ -54,22 +55,26 @@ def read_recipe(path: Path) -> StartRecipe:
 
 
 def demonstrations(recipe: StartRecipe) -> list[dict[str, Any]]:
-    """Problems of split `train` with a worked solution and a closing sentence, as SFTTrainer takes them."""
+    """Problems of split `train` with a worked solution, as SFTTrainer takes them.
+
+    Those of `schoolbook` get a closing sentence.
+    """
     rng = random.Random(recipe.seed)
+    problems = find_domain(recipe.dataset_name).problems("train", recipe.problems, recipe.seed)
+    closes = recipe.dataset_name == "schoolbook"
+    solutions = [str(p.metadata["worked_solution"]) + (closing(p, rng) if closes else "") for p in problems]
     return [
         {
             "prompt": conversation(problem.question),
-            "completion": [
-                {"role": "assistant", "content": str(problem.metadata["worked_solution"]) + closing(problem, rng)}
-            ],
+            "completion": [{"role": "assistant", "content": solution}],
         }
-        for problem in Schoolbook().problems("train", recipe.problems, recipe.seed)
+        for problem, solution in zip(problems, solutions, strict=True)
     ]
 
 
 def measure(recipe: StartRecipe, model: Any, tokenizer: Any) -> dict[str, float]:
     """True accuracy and rule accuracy, at temperature 1 as in reinforcement learning."""
-    world = Schoolbook()
+    world = find_domain(recipe.dataset_name)
     settings = TrainerSettings(
         seed=recipe.seed,
         max_completion_length=recipe.max_completion_length,
@@ -77,7 +82,7 @@ def measure(recipe: StartRecipe, model: Any, tokenizer: Any) -> dict[str, float]
         heldout_top_p=1.0,
     )
     heldout = HeldOut(settings, world.problems("heldout", recipe.heldout, recipe.seed), world.is_true)
-    with RuleVerifier("math") as verifier:
+    with RuleVerifier(world.verifier) as verifier:
         return heldout.measure(model, tokenizer, None, verifier)
 
 

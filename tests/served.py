@@ -27,6 +27,7 @@ SETTINGS = {
     "reward_model_warmup_steps": 1,
     "rehearsal_per_step": 8,
     "replay_per_step": 4,
+    "counterfactual_references": 1,
 }
 
 

@@ -188,7 +188,8 @@ class Rollout:
     """A sample with the rule's verification, the reward model's score before the step's update, and its reward.
 
     `Cooper.judge` makes it of a sample alone. With its batch it is completed: its sample has the number of its group,
-    its verification agrees with its group's, and the last three fields have their values (`method.agreement.complete`).
+    its verification agrees with its group's (`method.agreement.complete`), and it is asked under wrong references
+    (`method.counterfactual`).
     """
 
     sample: Sample
@@ -200,6 +201,8 @@ class Rollout:
     right_estimate: float = 0.0  # estimated probability that it is right although the rule calls it INCORRECT
     held_back: str = ""  # the witnesses by whom it is not taught as wrong: score, agreement, score+agreement, together
     start_score: float | None = None  # score by the reward model as it was when the run began; None where not measured
+    counterfactual_reference: str | None = None  # the wrong one that it fits best; "": there was none; None: not asked
+    counterfactual_score: float | None = None  # its score under that one
 
     @property
     def question(self) -> str:
@@ -258,7 +261,10 @@ class Rollout:
         return cls(sample, verification, record["score"], record["reward"], **own)
 
 
-OF_THE_BATCH = ("right_estimate", "held_back", "start_score", "step_ends", "step_values")
+OF_THE_BATCH = (
+    *("right_estimate", "held_back", "start_score", "counterfactual_reference", "counterfactual_score"),
+    *("step_ends", "step_values"),
+)
 ROLLOUT_FIELDS = (
     *("question", "reference_answer", "completion", "score", "verdict", "reason", "reward", "group", "problem_id"),
     *("worked_solution", "several_answers", "answer", *OF_THE_BATCH, "aliases"),
@@ -291,16 +297,30 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class ContrastivePair:
-    """Stage 2's training record: a right and a wrong completion of the same problem."""
+    """Stage 2's training record: a right and a wrong completion of the same problem.
+
+    Both may be the same completion, which is wrong under another reference (`negative_reference`).
+    """
 
     question: str
     reference_answer: str
     positive: str
     negative: str
-    negative_source: str  # name of its NegativeSource: mined, assistant, perturb, shuffle or a user's own
+    negative_source: str  # mined, assistant, perturb, shuffle, a user's own, or counterfactual
     positive_source: str = "rollout"  # rollout | worked_solution
     problem_id: str = ""
     at: int | None = None  # index of the step that both are compared after, too; None: they are compared as a whole
+    negative_reference: str | None = None  # the wrong reference of the negative; None: it has the positive's
+
+    @property
+    def right(self) -> Triple:
+        """The positive with its reference."""
+        return Triple(self.question, self.reference_answer, self.positive)
+
+    @property
+    def wrong(self) -> Triple:
+        """The negative with its reference."""
+        return Triple(self.question, self.negative_reference or self.reference_answer, self.negative)
 
 
 @dataclass(frozen=True, slots=True)

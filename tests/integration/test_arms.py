@@ -35,6 +35,8 @@ SMALL = {
     "reward_threshold": None,
     "pairs_per_prompt": 4,  # of so few prompts some have no right rollout
     "seed": 2,  # each of the first steps has a pair
+    "counterfactual_references": 1,
+    "counterfactual_uses": ["negatives", "monitor"],
 }
 
 
@@ -110,7 +112,9 @@ def test_every_metric_is_documented_and_every_documented_one_exists(runs):
     conditional = {"pairs/assistant_failure_rate", "pairs/assistant_paused", "time/assistant_wait_seconds"}
     of_steps = {f"reward_model/{name}" for name in PREFIX_METRICS}  # test_engines.py has a run that writes them
     of_verl = {"eval/missing"}
-    assert documented - written == conditional | of_steps | of_verl
+    of_kinds = {f"hacking/youden_j_{kind}_answer" for kind in ("no", "other")} | {"hacking/youden_j_several_answers"}
+    assert documented - written - of_kinds == conditional | of_steps | of_verl
+    assert "hacking/youden_j" in written and len(of_kinds & written) > 0
     assert all(name in Path("src/cooper_rl/engines/verl/trainer.py").read_text() for name in of_verl)
     code = (Path("src/cooper_rl/method/negatives/assistant.py")).read_text()
     assert all(name in code for name in conditional)
@@ -127,7 +131,9 @@ def test_every_recorded_negative_is_wrong_by_the_rule(runs):
     with RuleVerifier("math_verify", workers=1) as verifier:
         for pair in pairs:
             assert verifier.verify(reference=pair["reference_answer"], completion=pair["positive"]).value == "CORRECT"
-            assert verifier.verify(reference=pair["reference_answer"], completion=pair["negative"]).value != "CORRECT"
+            wrong = pair.get("negative_reference") or pair["reference_answer"]
+            assert verifier.verify(reference=wrong, completion=pair["negative"]).value != "CORRECT"
+    assert {pair["negative_source"] for pair in pairs} == {"mined", "counterfactual"}
 
 
 @pytest.mark.parametrize("settings", [{"arm": "hybrid"}, {"arm": "static", "reward_threshold": 0.5}], ids=str)

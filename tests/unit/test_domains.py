@@ -51,6 +51,15 @@ def test_generated_domains_keep_the_contract(name):
     check_domain(find_domain(name))
 
 
+def test_a_generated_domain_whose_answers_have_many_writings_keeps_the_contract():
+    check_domain(find_domain("passages"), same=have_one_answer)
+
+
+def have_one_answer(one, other):
+    """Whether their answers are the same, or have a writing in common (Ana Lopez and Ana Ortiz are both Ana)."""
+    return bool(set(one.metadata["writings"]) & set(other.metadata["writings"]))
+
+
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_public_sets_keep_the_contract(name, tmp_path, monkeypatch):
     monkeypatch.setenv("COOPER_DATA_DIR", str(tmp_path))
@@ -67,7 +76,10 @@ def test_a_file_keeps_the_contract(tmp_path):
 
 
 def test_every_domain_of_ours_is_tried_here():
-    assert PUBLISHED.keys() | {"nano", "nano-weekdays", "nano-kinship", "nano-steps", "schoolbook"} == KNOWN.keys()
+    assert (
+        PUBLISHED.keys() | {"nano", "nano-weekdays", "nano-kinship", "nano-steps", "passages", "schoolbook"}
+        == KNOWN.keys()
+    )
 
 
 def test_a_user_s_own_domain_keeps_it():

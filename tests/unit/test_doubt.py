@@ -206,3 +206,4 @@ def test_shares_of_a_group():
 
 def test_known_rates_of_the_verifiers():
     assert [misses_per_hit(kind) for kind in ("math", "math_verify", "choice", "own:explain")] == [0.005, *[0.03] * 3]
+    assert [misses_per_hit(kind) for kind in ("text", "auto")] == [0.002, 0.005]

@@ -20,8 +20,8 @@ REWARD_MODEL = {path.stem for path in RECIPES if path.stem.endswith("-reward-mod
 COMMANDS = {path.stem: path.stem.partition("-")[0] for path in RECIPES}
 ANNOTATION = {name: command for name, command in COMMANDS.items() if command in ("collect", "annotate")}
 NANO_POLICIES = ("nano-policy", "nano-weekdays-policy", "nano-kinship-policy")
-START = "smollm2-start"
-TRAIN = [path for path in RECIPES if path.stem not in {*REWARD_MODEL, *ANNOTATION, *NANO_POLICIES, START}]
+STARTS = ("passages-start", "smollm2-start")
+TRAIN = [path for path in RECIPES if path.stem not in {*REWARD_MODEL, *ANNOTATION, *NANO_POLICIES, *STARTS}]
 
 
 @pytest.fixture(autouse=True)
@@ -51,11 +51,12 @@ def test_a_recipe_whose_header_names_arms_has_no_variants_that_would_take_their_
     assert "--arms" not in path.read_text() or not variants_of(path)
 
 
-def test_the_short_start(monkeypatch):
+@pytest.mark.parametrize("name", STARTS)
+def test_the_short_start(name, monkeypatch):
     monkeypatch.syspath_prepend(RECIPES[0].parents[1] / "scripts")
     from short_start import demonstrations, read_recipe
 
-    recipe = replace(read_recipe(RECIPES[0].parent / f"{START}.yaml"), problems=8)
+    recipe = replace(read_recipe(RECIPES[0].parent / f"{name}.yaml"), problems=8)
     assert len(demonstrations(recipe)) == 8 and demonstrations(recipe) == demonstrations(recipe)
     SFTConfig(output_dir="unused", report_to="none", use_cpu=True, **recipe.trainer)
 
@@ -77,6 +78,14 @@ def test_experiments(path, variant, tmp_path):
     assert recipe["max_completion_length"] == 64 and recipe["variant"] == variant and "variants" not in recipe
     check(made(recipe))
     assert f"--config recipes/experiments/{path.name} --seeds" in path.read_text()
+
+
+@pytest.mark.parametrize("variant", variants_of(RECIPES[0].parent / "passages.yaml"))
+def test_the_arms_on_passages(variant, tmp_path):
+    given = ["--variant", variant, "--output_dir", str(tmp_path / "run")]
+    recipe = load_recipe(RECIPES[0].parent / "passages.yaml", given)
+    assert recipe["max_completion_length"] == 24 and recipe["max_steps"] >= 300 and recipe["verifier"] == "text"
+    check(made(recipe))
 
 
 @pytest.mark.parametrize(
@@ -145,7 +154,8 @@ def test_reward_model_recipes(name):
 def test_annotation_recipes(name):
     settings = load_recipe(RECIPES[0].parent / f"{name}.yaml", command=ANNOTATION[name])
     made = {"collect": CollectConfig, "annotate": AnnotateConfig}[ANNOTATION[name]](**settings)
-    assert Path(made.output).parent == Path("runs") / ("smollm2" if name.endswith("schoolbook") else "verifyrm")
+    folder = {"schoolbook": "smollm2", "passages": "passages"}.get(name.rpartition("-")[2], "verifyrm")
+    assert Path(made.output).parent == Path("runs") / folder
 
 
 @pytest.mark.parametrize("path", sorted((RECIPES[0].parent / "accelerate").glob("*.yaml")), ids=lambda p: p.stem)

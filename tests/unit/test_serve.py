@@ -228,10 +228,10 @@ def test_the_record_gives_back_what_was_written(tmp_path):
 def test_batches_that_are_not_complete_are_limited(tmp_path):
     verified = Verification(Verdict.CORRECT, Reason.MATCH)
 
-    def judge(samples):
+    def judge_alone(samples, step):
         return Batch(0, tuple(Rollout(sample, verified, 0.5, 1.0) for sample in samples))
 
-    core = SimpleNamespace(judge=judge, reward=make_reward("score"), reward_model=None)
+    core = SimpleNamespace(judge_alone=judge_alone, reward=make_reward("score"), reward_model=None)
     scorer = Scorer(core, Ledger(tmp_path), ServeSettings(max_open_batches=1, gather_samples=2))
     first, second, gathered = scorer.score([call("a", batch="x"), call("a", batch="x"), call("b", gather="z")])
     assert first == second and gathered.rewards == [1.0]  # both were begun in one round
@@ -246,10 +246,10 @@ def test_batches_that_are_not_complete_are_limited(tmp_path):
 def test_a_batch_that_is_too_large_for_a_new_gather_size_is_complete(tmp_path):
     verified = Verification(Verdict.CORRECT, Reason.MATCH)
 
-    def judge(samples):
+    def judge_alone(samples, step):
         return Batch(0, tuple(Rollout(sample, verified, 0.5, 1.0) for sample in samples))
 
-    core = SimpleNamespace(judge=judge, reward=make_reward("score"), reward_model=None)
+    core = SimpleNamespace(judge_alone=judge_alone, reward=make_reward("score"), reward_model=None)
     ledger = Ledger(tmp_path)
     before = Scorer(core, ledger, ServeSettings(gather_samples=4))
     before.score([call(letter, gather="z") for letter in "abc"])

@@ -80,17 +80,7 @@ def eval_rm(
         check_model_folder(resolve_model(model, "reward_model"), "--model")
     for file in files:
         check_labelled(file)
-    settings = EvalSettings(
-        model=model,
-        verifier=None if verifier == "none" else verifier,
-        judge=judge,
-        size=size,
-        heldout=heldout,
-        aliases=aliases,
-        probes=probes,
-        bf16=bf16,
-        probe_problems=probe_problems,
-        seed=seed,
-    )
+    rule = None if verifier == "none" else verifier
+    settings = EvalSettings(model, rule, judge, size, heldout, aliases, probes, bf16, probe_problems, seed=seed)
     found = evaluate_files(files, settings)
     typer.echo(json.dumps(finite(found)) if json_ else "\n".join(as_lines(found)))

@@ -23,8 +23,8 @@ def verify(
     verifier: Annotated[
         str,
         typer.Option(
-            help="math, math_verify, exact, choice, gsm8k_strict, gsm8k_flexible, reasoning_gym:TASK or"
-            " module:function."
+            help="math, text, auto, math_verify, exact, choice, gsm8k_strict, gsm8k_flexible,"
+            " reasoning_gym:TASK or module:function."
         ),
     ] = "math",
     workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 2,

@@ -13,6 +13,7 @@ from cooper_rl.verifiers import RuleVerifier
 
 NO_SPLIT = "no such split"
 DEADLINE_SECONDS = 60.0  # for one answer; long, since the verdict is tested and not the speed of the machine
+Same = Callable[[Problem, Problem], bool] | None
 
 
 def boxed(answer: str) -> str:
@@ -21,7 +22,13 @@ def boxed(answer: str) -> str:
 
 
 def check_domain(
-    domain: Domain, *, size: int = 40, seed: int = 0, state: Callable[[str], str] = boxed, rule: bool = True
+    domain: Domain,
+    *,
+    size: int = 40,
+    seed: int = 0,
+    state: Callable[[str], str] = boxed,
+    rule: bool = True,
+    same: Same = None,
 ) -> None:
     """Runs every check of this module on each split of the domain, or on `train` if the domain has no splits.
 
@@ -29,6 +36,8 @@ def check_domain(
         size: this many problems of each split are checked.
         seed: problems are drawn with this seed.
         state: writes an answer as a completion that the domain's truth and verifier can read.
+        same: whether two problems have one answer, where it may have several writings. Without it answers are the same
+            that have the same text, or are the same number.
         rule: False skips the check of the domain's verifier, for a domain whose answers no rule can read.
 
     Raises:
@@ -40,9 +49,9 @@ def check_domain(
         check_problems_of(domain, split, problems, size)
         check_draws(domain, split, problems, size, seed)
         if domain.has_truth:
-            check_truth(domain, problems, state)
+            check_truth(domain, problems, state, same)
         if rule:
-            check_rule(domain, problems, state)
+            check_rule(domain, problems, state, same)
     check_splits(domain, found)
 
 
@@ -84,9 +93,9 @@ def check_splits(domain: Domain, found: dict[str, list[Problem]]) -> None:
             _require(False, f"{domain.name}: a split {NO_SPLIT!r} is not refused with a BadInputError")
 
 
-def check_truth(domain: Domain, problems: Sequence[Problem], state: Callable[[str], str]) -> None:
+def check_truth(domain: Domain, problems: Sequence[Problem], state: Callable[[str], str], same: Same = None) -> None:
     """Checks that `is_true` accepts the reference answer, with or without the worked solution, and no other answer."""
-    for problem, other in _with_another_answer(problems):
+    for problem, other in _with_another_answer(problems, same):
         right = state(problem.reference_answer)
         solution = str(problem.metadata.get("worked_solution", ""))
         for text in (right, f"{solution} {right}".strip()):
@@ -96,9 +105,9 @@ def check_truth(domain: Domain, problems: Sequence[Problem], state: Callable[[st
             _require(not accepted, f"{domain.name}: is_true accepts {text!r}, a wrong answer, for {problem}")
 
 
-def check_rule(domain: Domain, problems: Sequence[Problem], state: Callable[[str], str]) -> None:
+def check_rule(domain: Domain, problems: Sequence[Problem], state: Callable[[str], str], same: Same = None) -> None:
     """Checks that the domain's verifier says CORRECT of the reference answer, and not of another problem's answer."""
-    pairs = _with_another_answer(problems)
+    pairs = _with_another_answer(problems, same)
     references = [problem.reference_answer for problem, _ in pairs]
     with RuleVerifier(domain.verifier, workers=1, deadline_seconds=DEADLINE_SECONDS) as verifier:
         own = verifier.verify_many(references, [state(reference) for reference in references])
@@ -109,12 +118,13 @@ def check_rule(domain: Domain, problems: Sequence[Problem], state: Callable[[str
         _require(wrong is not Verdict.CORRECT, said)
 
 
-def _with_another_answer(problems: Sequence[Problem]) -> list[tuple[Problem, str]]:
+def _with_another_answer(problems: Sequence[Problem], same: Same) -> list[tuple[Problem, str]]:
     """(problem, another problem's different answer) for each problem; left out if all problems have the same answer."""
     pairs = []
     for index, problem in enumerate(problems):
         later = [*problems[index + 1 :], *problems[:index]]
-        different = (p.reference_answer for p in later if _differ(p.reference_answer, problem.reference_answer))
+        others = [p for p in later if same is None or not same(p, problem)]
+        different = (p.reference_answer for p in others if _differ(p.reference_answer, problem.reference_answer))
         if (other := next(different, None)) is not None:
             pairs.append((problem, other))
     return pairs

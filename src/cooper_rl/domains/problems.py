@@ -23,6 +23,7 @@ KNOWN = {  # import paths, so that a domain is imported only when it is named
     "nano-kinship": "cooper_rl.domains.nano.kinship:Kinship",
     "nano-steps": "cooper_rl.domains.nano.steps:Steps",
     "nano-weekdays": "cooper_rl.domains.nano.weekdays:Weekdays",
+    "passages": "cooper_rl.domains.passages.world:Passages",
     "schoolbook": "cooper_rl.domains.schoolbook:Schoolbook",
     "gsm8k": "cooper_rl.domains.public:Gsm8k",
     "math": "cooper_rl.domains.public:Math",

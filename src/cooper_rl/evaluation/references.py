@@ -18,7 +18,8 @@ from cooper_rl.evaluation.metrics import Bools, Floats
 from cooper_rl.method.audit import wilson
 from cooper_rl.records import THRESHOLD, LabelledCompletion
 from cooper_rl.synthesis.counterfactual import counterfactual
-from cooper_rl.synthesis.other_reference import AnswerPool, bare
+from cooper_rl.synthesis.exclusion import bare
+from cooper_rl.synthesis.other_reference import AnswerPool
 
 Judge = Callable[[Sequence[LabelledCompletion]], Floats]
 
@@ -49,6 +50,19 @@ def under_wrong_references(triples: Sequence[LabelledCompletion], seed: int) -> 
     pool = AnswerPool(dict.fromkeys(t.reference_answer for t in triples))
     found = ((place, counterfactual(triple, pool, rng)) for place, triple in enumerate(triples))
     return {place: other for place, other in found if other is not None}
+
+
+def rejected(judge: Judge, triples: Sequence[LabelledCompletion], seed: int) -> tuple[float, float]:
+    """The share of the triples that a judge rejects, and the share when it is asked twice.
+
+    Asked twice, it also rejects what it accepts under a wrong reference too.
+    """
+    places = np.flatnonzero(judge(triples) > THRESHOLD).tolist()
+    wrong = under_wrong_references(triples, seed)
+    others = [wrong[place] for place in places if place in wrong]
+    under_other = judge(others) > THRESHOLD if others else np.zeros(0, dtype=bool)
+    accepted, twice = len(places), len(places) - int(under_other.sum())
+    return 1 - accepted / len(triples), 1 - twice / len(triples)
 
 
 def measured_twice(scores_B: Floats, other: dict[int, float], correct_B: Bools) -> dict[str, Any]:

@@ -15,10 +15,10 @@ from cooper_rl.errors import BackendError, BadInputError
 from cooper_rl.evaluation.metrics import Bools, Floats, bootstrap, metrics_of
 from cooper_rl.evaluation.process import PROCESSBENCH, evaluate_process, load_process, process_lines
 from cooper_rl.evaluation.published import load_labelled
-from cooper_rl.evaluation.references import Judge, best_of_references, measured_twice, under_wrong_references
+from cooper_rl.evaluation.references import Judge, best_of_references, measured_twice, rejected, under_wrong_references
 from cooper_rl.generation import Sampling, load_generator
 from cooper_rl.labelling.judge import judge_prompt, read_vote
-from cooper_rl.records import THRESHOLD, LabelledCompletion, Problem, Verdict
+from cooper_rl.records import LabelledCompletion, Problem, Verdict
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.synthesis.probes import probe_triples
 from cooper_rl.verifiers import RuleVerifier
@@ -88,10 +88,11 @@ def evaluate_files(files: Sequence[str], settings: EvalSettings) -> dict[str, An
         chosen = rng.permutation(len(problems))[: settings.probe_problems]
         probes = probe_triples([problems[i] for i in chosen], settings.seed)
         names = [name for name in judges if name != "always wrong"]
-        found["probes"] = {
-            name: {kind: float((judges[name](triples) <= THRESHOLD).mean()) for kind, triples in probes.items()}
-            for name in names
+        rows = {
+            name: {kind: rejected(judges[name], own, settings.seed) for kind, own in probes.items()} for name in names
         }
+        for place, key in enumerate(("probes", "probes_asked_twice")):
+            found[key] = {name: {kind: shares[place] for kind, shares in row.items()} for name, row in rows.items()}
     return found
 
 
@@ -248,4 +249,7 @@ def as_lines(found: dict[str, Any]) -> list[str]:
     lines += process_lines(PROCESSBENCH, found["process"]) if "process" in found else []
     for judge, rates in found.get("probes", {}).items():
         lines.append(f"probes rejected by {judge}: " + ", ".join(f"{kind} {rate:.2f}" for kind, rate in rates.items()))
+        twice = found["probes_asked_twice"][judge]
+        more = [f"{kind} {twice[kind]:.2f}" for kind, rate in rates.items() if twice[kind] > rate]
+        lines += [f"  when asked twice: {', '.join(more)}"] if more else []
     return lines

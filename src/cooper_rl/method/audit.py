@@ -9,6 +9,7 @@ from statistics import NormalDist, fmean
 from cooper_rl.method.monitor import Monitor
 from cooper_rl.records import THRESHOLD, Reason, Report, Rollout, Verdict
 
+ACCEPTANCE = "hacking/counterfactual_acceptance"
 Z_95 = NormalDist().inv_cdf(0.975)
 
 
@@ -46,6 +47,27 @@ def rollout_metrics(rollouts: Sequence[Rollout], misses_per_hit: float = 0.0) ->
         "hacking/gap": mean_reward(paid) - sum(r.verdict is Verdict.CORRECT for r in paid) / max(1, len(paid)),
         "hacking/several_answers_rate": sum(r.verification.several_answers for r in rollouts) / count,
         **false_positives(rollouts, misses_per_hit),
+        **youden(rollouts),
+    }
+
+
+def youden(rollouts: Sequence[Rollout]) -> dict[str, float]:
+    """Youden's J of the reward model by the rule: acceptance of right rollouts less that of wrong ones, from -1 to 1.
+
+    It is given over all wrong rollouts, and over those of each kind: with no answer, with several, with another one.
+    A J of 0 means that the reward teaches nothing about rollouts of that kind.
+    """
+    scored = [r for r in rollouts if not math.isnan(r.score)]
+    right = [r.score > THRESHOLD for r in scored if r.verdict is Verdict.CORRECT]
+    wrong = [r for r in scored if r.verification.surely_wrong]
+    several = [r for r in wrong if r.verification.several_answers]
+    none = [r for r in wrong if r.reason is Reason.NO_ANSWER and not r.verification.several_answers]
+    other = [r for r in wrong if r.verification.doubtful]
+    kinds = {"": wrong, "_no_answer": none, "_several_answers": several, "_other_answer": other}
+    return {
+        f"hacking/youden_j{name}": fmean(right) - fmean(r.score > THRESHOLD for r in own)
+        for name, own in kinds.items()
+        if right and own
     }
 
 
@@ -87,3 +109,27 @@ def wilson(hits: int, count: int, z: float = Z_95) -> tuple[float, float]:
     centre = (share + spread / 2) / (1 + spread)
     half = z * math.sqrt(share * (1 - share) / count + spread / (4 * count)) / (1 + spread)
     return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def acceptance(rollouts: Sequence[Rollout], threshold: float = THRESHOLD) -> dict[str, float]:
+    """The share of the accepted completions that is accepted under a wrong reference too, with its Wilson interval.
+
+    Beside it stand how many were asked, and how many could not be, since no wrong reference was found.
+    """
+    scores = [r.counterfactual_score for r in rollouts if r.counterfactual_score is not None]
+    untested = sum(r.counterfactual_reference == "" for r in rollouts)
+    counts = {"hacking/counterfactual_tested": float(len(scores)), "hacking/counterfactual_untested": float(untested)}
+    if not scores:
+        return counts
+    both = sum(score > threshold for score in scores)
+    low, high = wilson(both, len(scores))
+    return {ACCEPTANCE: both / len(scores), f"{ACCEPTANCE}_low": low, f"{ACCEPTANCE}_high": high, **counts}
+
+
+def by_prompt(rollouts: Sequence[Rollout], threshold: float = THRESHOLD) -> list[float]:
+    """For each prompt with a tested completion: the share of these that is accepted under a wrong reference too."""
+    found: dict[int, list[bool]] = {}
+    for rollout in rollouts:
+        if rollout.counterfactual_score is not None:
+            found.setdefault(rollout.group, []).append(rollout.counterfactual_score > threshold)
+    return [sum(own) / len(own) for own in found.values()]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cooper_rl.method.alarm import HackingAlarm
+from cooper_rl.errors import BadInputError
+from cooper_rl.method.alarm import AcceptanceAlarm, HackingAlarm
 from cooper_rl.method.audit import Audit
+from cooper_rl.method.counterfactual import Counterfactual
 from cooper_rl.method.doubt import Doubt
 from cooper_rl.method.guard import Guard
 from cooper_rl.method.journal import Journal
@@ -21,12 +25,15 @@ from cooper_rl.method.reward_model import KNOWN as REWARD_MODELS
 from cooper_rl.method.reward_model import RewardModel
 from cooper_rl.method.world import Alone, World
 from cooper_rl.parts import check_contract, find
-from cooper_rl.records import LabelledCompletion
+from cooper_rl.records import THRESHOLD, LabelledCompletion
+from cooper_rl.settings.files import check_file, local_file
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifiers.kinds import misses_per_hit
 
 if TYPE_CHECKING:
     from cooper_rl.settings.method import CooperSettings, MethodSettings
+
+logger = logging.getLogger(__name__)
 
 
 def make_cooper(
@@ -59,15 +66,20 @@ def make_cooper(
     given = settings.rule_misses_per_hit
     misses = misses_per_hit(verifier.kind) if given is None else given
     doubt = Doubt(misses, settings.mined_max_right, reward_model if settings.cotrain else None)
-    monitors = make_monitors(settings, reward_model, anchors, world, misses)
+    warn_of_no_use(settings, reward_model is not None)
+    asking = None
+    if reward_model is not None and settings.counterfactual_references:
+        asking = Counterfactual(settings, verifier, reward_model, world, read_answers(settings.counterfactual_answers))
+    own = [monitor for monitor in (doubt if settings.cotrain else None, asking) if monitor]
     return Cooper(
         settings,
         verifier,
         reward_model,
-        Pairs(settings, verifier, sources, world),
-        Labelled(settings, rehearsal if settings.cotrain else (), world),
+        Pairs(settings, verifier, sources, world, asking),
+        Labelled(settings, rehearsal if settings.cotrain else (), world, asking),
         doubt,
-        [doubt, *monitors] if settings.cotrain else monitors,
+        asking,
+        [*own, *make_monitors(settings, reward_model, anchors, world, misses)],
         world,
         journal,
     )
@@ -109,8 +121,44 @@ def make_monitors(
     """The monitors in their order: the audit, the alarm, the user's own, and the guard, which decides what is kept."""
     monitors: list[Monitor] = [Audit(misses)]
     if reward_model is not None:
-        monitors.append(HackingAlarm(settings.alarm_action))
+        asks = bool(settings.counterfactual_references) and "monitor" in settings.counterfactual_uses
+        monitors.append(HackingAlarm("log" if asks else settings.alarm_action, alone=not asks))
+        if asks:
+            threshold = THRESHOLD if settings.reward_threshold is None else settings.reward_threshold
+            probability = settings.alarm_probability
+            monitors.append(AcceptanceAlarm(settings.alarm_action, probability=probability, threshold=threshold))
     monitors += [find("cooper_rl.monitors", name, {})() for name in settings.monitors]
     if reward_model is not None and settings.cotrain and anchors and settings.guard_steps:
         monitors.append(Guard(settings, reward_model, anchors, world))
     return monitors
+
+
+def warn_of_no_use(settings: MethodSettings, has_reward_model: bool) -> None:
+    """One line where accepted completions would be asked and nothing would come of it."""
+    if not settings.counterfactual_references:
+        return
+    if not has_reward_model:
+        logger.warning("counterfactual_references: arm %s has no reward model; nothing is asked", settings.arm)
+    elif not set(settings.counterfactual_uses) - (set() if settings.cotrain else {"negatives"}):
+        logger.warning(
+            "counterfactual_uses: %s has no effect in arm %s; choose reward or monitor",
+            settings.counterfactual_uses,
+            settings.arm,
+        )
+
+
+def read_answers(file: str) -> list[str]:
+    """The answers in a text file, one a line; none without a file.
+
+    Raises:
+        MissingFileError: there is no such file.
+        BadInputError: it is empty, or no text in UTF-8.
+    """
+    if not file:
+        return []
+    check_file(file, "counterfactual_answers")
+    try:
+        lines = Path(str(local_file(file))).read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise BadInputError(f"counterfactual_answers: {file}: not a text in UTF-8; save it as one") from error
+    return [line.strip() for line in lines if line.strip()]

@@ -1,4 +1,7 @@
-"""The labelled triples that stage 2 learns besides the pairs: rehearsed and replayed ones. (Ours, not the paper's.)"""
+"""The labelled triples that stage 2 learns besides the pairs. (Ours, not the paper's.)
+
+They are rehearsed, replayed, or accepted under a wrong reference.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cooper_rl.method.counterfactual import Counterfactual
 from cooper_rl.method.replay import Replay
 from cooper_rl.method.world import Alone, World
 from cooper_rl.records import Batch, LabelledCompletion
@@ -20,13 +24,17 @@ class Labelled:
 
     Args:
         rehearsal: triples of the reward model's own training, for `rehearsal_per_step`.
+        counterfactual: gives accepted completions under wrong references, if anything is asked so.
     """
 
     def __init__(
-        self, settings: MethodSettings, rehearsal: Sequence[LabelledCompletion] = (), world: World | None = None
+        self,
+        settings: MethodSettings,
+        rehearsal: Sequence[LabelledCompletion] = (),
+        world: World | None = None,
+        counterfactual: Counterfactual | None = None,
     ) -> None:
-        self.settings = settings
-        self.rehearsal = rehearsal
+        self.settings, self.rehearsal, self.counterfactual = settings, rehearsal, counterfactual
         self.world = world or Alone()
         self.replay = Replay(settings.positive_label_noise) if settings.replay_per_step else None
 
@@ -39,7 +47,8 @@ class Labelled:
             rng = random.Random(f"replay-{seed}")
             self.replay.add(batch.rollouts, rng)
             drawn += self.replay.draw(self.settings.replay_per_step, rng)
-        return drawn[self.world.rank :: self.world.size]
+        own = drawn[self.world.rank :: self.world.size]
+        return own + (self.counterfactual.labelled(batch) if self.counterfactual else [])
 
     def save(self, folder: Path) -> None:
         """Writes the replayed rollouts; one rank does."""

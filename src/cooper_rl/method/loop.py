@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cooper_rl.method.agreement import complete
+from cooper_rl.method.counterfactual import Counterfactual
 from cooper_rl.method.credit import Credit, PolicyValues
 from cooper_rl.method.doubt import Doubt
 from cooper_rl.method.journal import Journal
@@ -40,7 +41,8 @@ class Cooper:
         reward_model: None where the reward is the rule's alone and nothing is co-trained.
         pairs, labelled: make what the reward model is trained on.
         doubt: holds back what the rule calls wrong and is right too probably.
-        monitors: they run after each update, in this order; `doubt` is one of them.
+        counterfactual: asks under wrong references, if anything is.
+        monitors: they run after each update, in this order; `doubt` and `counterfactual` are among them.
     """
 
     def __init__(
@@ -51,12 +53,14 @@ class Cooper:
         pairs: Pairs,
         labelled: Labelled,
         doubt: Doubt,
+        counterfactual: Counterfactual | None,
         monitors: Sequence[Monitor],
         world: World,
         journal: Journal,
     ) -> None:
         self.settings, self.verifier, self.reward_model = settings, verifier, reward_model
-        self.pairs, self.labelled, self.doubt, self.monitors = pairs, labelled, doubt, monitors
+        self.pairs, self.labelled, self.monitors = pairs, labelled, monitors
+        self.doubt, self.counterfactual = doubt, counterfactual
         self.world, self.journal, self.credit = world, journal, Credit(settings, reward_model, world)
         self.skips, self.reward_name = Skips(settings.max_skipped_steps), ""
         self._choose_reward()
@@ -89,6 +93,14 @@ class Cooper:
         version = self.reward_model.version if self.reward_model else 0
         return Batch(0, rollouts, version=version, seconds=time.perf_counter() - started)
 
+    def judge_alone(self, samples: Sequence[Sample], policy_values: PolicyValues | None = None, step: int = 0) -> Batch:
+        """As `score`, for samples that stage 2 does not learn from now: in an evaluation, or behind a server."""
+        judged = self.judge(samples, policy_values)
+        answered = [(rollout, None) for rollout in judged.rollouts]
+        rollouts = complete(answered, self.settings.num_generations, self.reward)
+        batch = replace(judged, step=step, rollouts=tuple(rollouts))
+        return self.counterfactual.ask_alone(batch, self.reward) if self.counterfactual else batch
+
     def batch(self, judged: Batch, step: int) -> Batch:
         """The batch of a step, with the rollouts of all ranks, from what each rank has judged."""
         started = time.perf_counter()
@@ -96,8 +108,9 @@ class Cooper:
         first = sum(map(len, ranks[: self.world.rank]))
         weigh = partial(self.doubt.weigh, step=step) if self.settings.cotrain else None
         rollouts = complete([row for rank in ranks for row in rank], self.settings.num_generations, self.reward, weigh)
-        own = range(first, first + len(judged.rollouts))
-        batch = replace(judged, step=step, rollouts=tuple(rollouts), own=own)
+        batch = replace(judged, step=step, rollouts=tuple(rollouts), own=range(first, first + len(judged.rollouts)))
+        if self.counterfactual:
+            batch = self.counterfactual.ask(batch, self.reward)
         if self.settings.cotrain:
             self.pairs.prepare(batch)
         return replace(batch, seconds=judged.seconds + time.perf_counter() - started)

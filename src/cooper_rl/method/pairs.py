@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cooper_rl.errors import BadInputError
+from cooper_rl.method.counterfactual import SOURCE as COUNTERFACTUAL
+from cooper_rl.method.counterfactual import Counterfactual
 from cooper_rl.method.negatives import NegativeSource, Slot
 from cooper_rl.method.parting import parted
 from cooper_rl.method.world import Alone, World
@@ -44,12 +46,14 @@ class PairResult:
     def metrics(self) -> dict[str, float]:
         """`pairs/*` as logged; `yield` is the share of prompts with at least one pair."""
         mined = sum(pair.negative_source == "mined" for pair in self.pairs)
+        asked = sum(pair.negative_source == COUNTERFACTUAL for pair in self.pairs)
         return {
             "pairs/yield": self.paired / max(1, self.prompts),
             "pairs/count": float(len(self.pairs)),
             "pairs/negative_reject_rate": self.rejected / max(1, self.proposed),
             "pairs/fallback": float(self.fallback),
             "pairs/mined": float(mined),
+            **({"pairs/counterfactual": float(asked)} if asked else {}),
             **({"pairs/mined_right_estimate": self.mined_right / mined} if mined else {}),
         }
 
@@ -72,6 +76,7 @@ class Pairs:
 
     Args:
         sources: a `NegativeSource` for each name in `negative_sources` and for `negative_fallback`.
+        counterfactual: makes pairs of its own beside those of the sources; None makes none.
     """
 
     def __init__(
@@ -80,10 +85,11 @@ class Pairs:
         verifier: RuleVerifier,
         sources: Mapping[str, NegativeSource],
         world: World | None = None,
+        counterfactual: Counterfactual | None = None,
     ) -> None:
         self.settings = settings
         self.verifier = verifier
-        self.sources = sources
+        self.sources, self.counterfactual = sources, counterfactual
         self.world = world or Alone()
         self.prepared: tuple[int, list[Slot]] = (-1, [])  # step, slots
         weights, count = settings.negative_sources, settings.pairs_per_prompt
@@ -122,10 +128,11 @@ class Pairs:
             groups = (slot.group for slot, _ in negatives)
             kind, valued = self.settings.credit_steps, self.settings.credit in VALUED_BY_MODEL
             pairs = [parted(*each, kind, valued=valued) for each in zip(pairs, groups, strict=True)]
+        added = self.counterfactual.pairs(batch, own) if self.counterfactual else []
         return PairResult(
-            pairs=tuple(pairs),
+            pairs=(*pairs, *(pair for _, pair in added)),
             prompts=len(own),
-            paired=len({slot.group[0].group for slot, _ in negatives}),
+            paired=len({*(slot.group[0].group for slot, _ in negatives), *(group for group, _ in added)}),
             proposed=sum(filled.proposed for filled in found),
             rejected=sum(filled.rejected for filled in found),
             fallback=len(unfilled) if fallback else 0,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cooper_rl.method.agreement import complete
 from cooper_rl.method.loop import Cooper
 from cooper_rl.records import Rollout, Sample
 from cooper_rl.serve.errors import RefusedError
@@ -128,10 +127,8 @@ class Scorer:
                 keys.append((draft.stream, body.id))
         if not samples:
             return {}, 0.0
-        judged = self.cooper.judge(samples)
-        answered = [(rollout, None) for rollout in judged.rollouts]
-        rollouts = complete(answered, self.settings.num_generations, self.cooper.reward)
-        return dict(zip(keys, rollouts, strict=True)), judged.seconds
+        batch = self.cooper.judge_alone(samples, step=self.version + 1)  # learned from in that step, as a rule
+        return dict(zip(keys, batch.rollouts, strict=True)), batch.seconds
 
     def _record(
         self, draft: Draft, rollouts: Mapping[Key, Rollout], fresh: Mapping[Key, Answer], seconds: float

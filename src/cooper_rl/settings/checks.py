@@ -63,6 +63,8 @@ def check_train_settings(settings: TrainSettings, *, resume: bool = False, engin
         name = getattr(settings, key)
         if name and name.endswith(SUFFIXES):
             check_file(name, key)
+    if settings.counterfactual_answers:
+        check_file(settings.counterfactual_answers, "counterfactual_answers")
     check_output_dir(settings, resume=resume)
 
 

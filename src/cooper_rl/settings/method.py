@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, cast
 
 from cooper_rl.errors import BadInputError
+from cooper_rl.settings.counterfactual import CounterfactualSettings, check_counterfactual
 from cooper_rl.settings.credit import VALUED_BY_MODEL, CreditSettings
 from cooper_rl.settings.policy import RunSettings
 from cooper_rl.settings.reward import Arm, RewardSettings, overlaid, resolve_arm
@@ -27,6 +28,7 @@ class CooperSettings(
     CreditSettings,
     PairSettings,
     UpdateSettings,
+    CounterfactualSettings,
     GuardSettings,
     AlarmSettings,
     MeasuringSettings,
@@ -63,6 +65,7 @@ class CooperSettings(
         self.arm = cast(Arm | None, arm)
         check_fields(self, CooperSettings)
         check_negative_sources(self.negative_sources)
+        check_counterfactual(self)
         if self.reward_model_sharded and (self.prefix_weight or self.credit in VALUED_BY_MODEL):
             raise BadInputError("reward_model_sharded: a sharded reward model values no steps; set it to false")
 

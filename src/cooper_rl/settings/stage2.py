@@ -166,6 +166,13 @@ class AlarmSettings:
         "When the hacking alarm fires, log writes a warning, stop ends the run with a checkpoint, and hybrid changes "
         "the reward to hybrid.",
     )
+    alarm_probability: float = setting(
+        0.01,
+        "In a run in which acceptance under wrong references does not rise, the alarm on it fires with at most this "
+        "probability.",
+        least=1e-9,
+        most=0.5,
+    )
     monitors: list[str] = setting(
         [], "These monitors of your own watch each step, before the guard; each is named as module:Class."
     )

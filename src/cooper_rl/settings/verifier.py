@@ -16,7 +16,7 @@ class VerifierSettings:
 
     verifier: str = setting(
         "math",
-        "This rule judges completions: math, math_verify, exact, choice, gsm8k_strict, gsm8k_flexible, "
+        "This rule judges completions: math, text, auto, math_verify, exact, choice, gsm8k_strict, gsm8k_flexible, "
         "reasoning_gym:TASK or module:function.",
     )
     verifier_workers: int = setting(2, "The verifier works in this many processes.", least=1)

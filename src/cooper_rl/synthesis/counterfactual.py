@@ -1,8 +1,8 @@
 """Triples under another reference answer: an alias, which keeps the label, or a wrong one, which makes them wrong.
 
-A counterfactual triple has the answer of another question as its reference. It is wrong for certain, whatever its
-completion says. Beside the right triple that it was made of, it differs in the reference alone: only a model that reads
-the reference can tell the two apart.
+A counterfactual triple has the answer of another question as its reference. Its completion does not state that answer,
+so it is wrong for certain. Beside the right triple that it was made of, it differs in the reference alone: only a model
+that reads the reference can tell the two apart.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from cooper_rl.records import LabelledCompletion
-from cooper_rl.synthesis.other_reference import AnswerPool, states
+from cooper_rl.synthesis.exclusion import CHOICE, DECISION, kind_of, states
+from cooper_rl.synthesis.other_reference import AnswerPool
 
 SETTLED = (  # on the first answer, after the second was named
     *("It is {0}, not {1}.", "I first thought of {1}, but it is {0}.", "{1}? No, {0}.", "Not {1} but {0}"),
@@ -25,7 +26,11 @@ DRAWS = 4  # answers that are drawn for a triple; the first that its completion 
 
 def counterfactual(triple: LabelledCompletion, pool: AnswerPool, rng: random.Random) -> LabelledCompletion | None:
     """The triple under a wrong reference answer, labelled wrong; None where the pool has none for it."""
-    others = pool.draw(triple.references, rng, DRAWS) if triple.reference_answer.strip() else []
+    if not triple.reference_answer.strip():
+        return None
+    if not triple.correct and kind_of(triple.reference_answer) in (DECISION, CHOICE):
+        return None  # a wrong yes may mean no, in many words
+    others = pool.draw(triple.references, rng, DRAWS, triple.question)
     other = next((each for each in others if not states(triple.completion, each)), None)
     if other is None:
         return None

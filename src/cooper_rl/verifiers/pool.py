@@ -117,8 +117,9 @@ class RuleVerifier:
     workers of its own.
 
     Args:
-        kind: `math` (the default), `math_verify` (math-verify alone), `exact`, `choice`, `gsm8k_strict`,
-            `gsm8k_flexible`, `reasoning_gym:<task>`, the name of an entry point of the group `cooper_rl.verifiers`, or
+        kind: `math` (the default), `text` (names and other words), `auto` (`math`, `text` or `choice` by each
+            reference), `math_verify` (math-verify alone), `exact`, `choice`, `gsm8k_strict`, `gsm8k_flexible`,
+            `reasoning_gym:<task>`, the name of an entry point of the group `cooper_rl.verifiers`, or
             `module:function`. A verifier is a function `explain(reference, completion) -> Verification`.
             `math+module:class` is `math` with an answer form of your own (docs/extending-forms.md).
         workers: number of processes; they are started when first needed.

@@ -61,8 +61,7 @@ def train_reward_model(
     folder.mkdir(parents=True, exist_ok=True)
     if not checkpoint:
         (folder / "metrics.jsonl").unlink(missing_ok=True)
-    if config.frozen_layers:
-        freeze(reward_model, config.frozen_layers)
+    freeze(reward_model, config.frozen_layers)
     if config.lora_rank:
         reward_model.add_adapters(config.lora_rank, config.lora_alpha, base=config.model_name_or_path)
     trainer = RewardModelTrainer(reward_model, train, heldout, config, progress)
@@ -216,11 +215,13 @@ def load(config: RewardModelTrainConfig) -> VerifyRM:
 
 
 def freeze(reward_model: VerifyRM, count: int) -> None:
-    """Leaves the embeddings and the first `count` layers out of training, in place.
+    """Leaves the embeddings and the first `count` layers out of training, in place; 0 trains all.
 
     Raises:
         BadInputError: the model has not more layers than that, or none that are found.
     """
+    if not count:
+        return
     model = reward_model.model
     lists = [module for module in model.modules() if isinstance(module, torch.nn.ModuleList)]
     layers = next((found for found in lists if len(found) == model.config.num_hidden_layers), None)

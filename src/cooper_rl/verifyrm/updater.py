@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import get_scheduler
 
-from cooper_rl.records import ContrastivePair, LabelledCompletion, Scorable, Triple
+from cooper_rl.records import ContrastivePair, LabelledCompletion, Scorable
 from cooper_rl.settings.files import OPTIMISER
 from cooper_rl.verifyrm import VerifyRM, ranks, sharding
 from cooper_rl.verifyrm.losses import bce_loss, contrastive_loss
@@ -165,9 +165,7 @@ class RewardModelUpdater:
         Args:
             counts: of the whole step, which the sums are divided by.
         """
-        records: list[Scorable] = [Triple(p.question, p.reference_answer, p.positive) for p in pairs]
-        records += [Triple(p.question, p.reference_answer, p.negative) for p in pairs]
-        records += labelled
+        records: list[Scorable] = [*(pair.right for pair in pairs), *(pair.wrong for pair in pairs), *labelled]
         self.reward_model.model.eval()
         of_steps: list[torch.Tensor] = []
         if self.settings.prefix_weight:

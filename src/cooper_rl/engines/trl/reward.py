@@ -121,7 +121,7 @@ class CooperReward:
             return [None] * len(prompts)
         values = self.policy_values(prompts, samples) if self.policy_values else None
         if not learns:  # an evaluation: no pairs are drawn, and stage 2 does not learn from it
-            return [rollout.reward for rollout in core.judge(samples, values).rollouts]
+            return list(core.judge_alone(samples, values).rewards)
         self.batch, self.completion_ids = core.score(samples, step, values), completion_ids
         return list(self.batch.rewards)
 

@@ -98,7 +98,9 @@ class Number(AnswerForm):
         """Whether two numbers that are not equal may still mean the same: rounded, or in units that are not written."""
         if self.clock and answer.clock:
             ratio = self.value == answer.value != 0 and self.half_day == answer.half_day
-            return ratio or max(self.clock[-2], answer.clock[-2]) >= "6"  # 00:87 may be 01:27
+            half_a_day = abs(self._minutes - answer._minutes) == 12 * 60  # 5:20 may be 17:20
+            unsaid = not (self.half_day and answer.half_day)
+            return ratio or (half_a_day and unsaid) or max(self.clock[-2], answer.clock[-2]) >= "6"  # 00:87 is 01:27
         if (self.clock and answer.unit) or (answer.clock and self.unit):  # 3:22 may be 202 minutes
             return True
         if self._is_past_midnight or answer._is_past_midnight:  # 00:27 may be 27

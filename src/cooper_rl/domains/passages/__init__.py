@@ -1,0 +1,1 @@
+"""`passages`: short passages with one question, answered in words. Each answer has many writings."""

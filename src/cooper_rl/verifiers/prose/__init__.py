@@ -1,0 +1,1 @@
+"""The `text` verifier: whether a text in plain words states the reference as its answer."""

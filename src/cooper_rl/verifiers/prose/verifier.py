@@ -1,0 +1,132 @@
+"""The `text` verifier: CORRECT where a text in plain words states the reference as its answer.
+
+It never sees the question. INCORRECT is kept for answers that exclude one another; all else is left open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from cooper_rl.records import Reason, Verdict, Verification
+from cooper_rl.verifiers.math.library import shown
+from cooper_rl.verifiers.math.stated import RECENT, Reading, has_answer, hedged, read
+from cooper_rl.verifiers.prose.exclusive import decision, exclude
+from cooper_rl.verifiers.prose.references import dates_of, parts, ways_to_say
+from cooper_rl.verifiers.prose.rivals import (
+    is_among_fragments,
+    is_in_list,
+    is_reconsidered,
+    is_repeated_with_another,
+)
+from cooper_rl.verifiers.prose.sentences import Sentence, retracted_until, sentences
+from cooper_rl.verifiers.prose.stance import Place, is_taken_back_by, why_not_stated
+from cooper_rl.verifiers.prose.writing import Written, written
+from cooper_rl.verifiers.text import explain_choice
+
+MAX_FREE = 2000  # characters of a text that is read whole, since it marks no answer
+OPENING = 2  # sentences at its beginning that may state the answer, besides the last one
+_CHOICE = re.compile(r"\(?[A-J][).]?")
+_DECISION = re.compile(r"yes|no|true|false", re.IGNORECASE)
+_MARKUP = re.compile(r"\\(?:text(?:bf|it|rm)?|mathrm|mathbf|operatorname)\s*\{([^{}]*)\}|\*\*|__|`|\\[,;! ]|\$")
+
+
+def explain(reference: str, completion: str) -> Verification:
+    """The verdict on a completion, with its reason and both answers.
+
+    A box or what follows "the answer is" is the answer. Without these, a text of up to `MAX_FREE` characters is read
+    whole.
+    """
+    if not reference.strip():
+        return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
+    if _CHOICE.fullmatch(reference.strip()):
+        return explain_choice(reference, completion)
+    text = _answer_of(completion)
+    if text == "":
+        return Verification(Verdict.UNPARSEABLE, Reason.NO_ANSWER, shown(reference))
+    left_open = Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, shown(reference), shown(text or ""))
+    if text is None:
+        return left_open
+    if _DECISION.fullmatch(reference.strip(" .")):
+        said, gold = decision(text), decision(reference.strip())
+        return left_open if said is None else Verification.compared(said is gold, reference.strip(), shown(text))
+    if _states(reference, written(text, footnotes=True), not read(completion).bare):
+        return Verification.compared(True, shown(reference), shown(text))
+    if exclude(reference, text):
+        return Verification.compared(False, shown(reference), shown(text))
+    return left_open
+
+
+@lru_cache(maxsize=RECENT)
+def _answer_of(completion: str) -> str | None:
+    """The text of the answer; "" for a completion without any, and None where it cannot be told or has several."""
+    reading = read(completion)
+    if not has_answer(reading.completion, ""):
+        return ""
+    return None if hedged(reading) else _answer_text(reading) or None
+
+
+def _answer_text(reading: Reading) -> str | None:
+    """The part of a completion that is its answer; None if it cannot be told, or is denied or doubted around it."""
+    text = reading.completion
+    if reading.bare:
+        return _plain(text) if len(text) <= MAX_FREE else None
+    if reading.stated is None:
+        return None
+    last = reading.boxes[-1] if reading.boxes else reading.stated
+    before, _, after = text.rpartition(last)
+    return None if is_taken_back_by(before, after) else _plain(reading.stated)
+
+
+def _plain(text: str) -> str:
+    return _MARKUP.sub(lambda found: found.group(1) or "", text)
+
+
+def _states(reference: str, whole: Written, marked: bool) -> bool:
+    """Whether a text states the reference: as a whole, or all items of a list in any order."""
+    keys = ways_to_say(reference)
+    if whole.joined in keys and not whole.text.rstrip().endswith("?"):
+        return True
+    if _any_stated(
+        [*(place for key in keys for place in whole.places(key)), *dates_of(reference, whole)], whole, marked
+    ):
+        return True
+    items = parts(reference)
+    return bool(items) and all(_any_stated([*whole.places(item)], whole, marked, len(items)) for item in items)
+
+
+def _any_stated(places: Sequence[tuple[int, int]], whole: Written, marked: bool, asked: int = 1) -> bool:
+    """Whether any of the places is stated as the answer, of which the reference asks for so many."""
+    if not places:
+        return False
+    in_text = list(sentences(whole))
+    found = [place for place in _placed(places, whole, in_text, marked) if not why_not_stated(place)]
+    retracted = retracted_until(whole.text)
+    still_meant = [sentence for sentence in in_text if sentence.end > retracted]
+    return any(
+        place.start >= retracted
+        and not is_in_list(place, asked)
+        and not is_among_fragments(place, still_meant, asked)
+        and not is_reconsidered(place, still_meant)
+        and (asked > 1 or not is_repeated_with_another(place, still_meant))
+        for place in found
+    )
+
+
+def _placed(
+    places: Sequence[tuple[int, int]], whole: Written, in_text: Sequence[Sentence], marked: bool
+) -> Iterator[Place]:
+    """The places with their sentences, of those sentences that may state the answer."""
+    for first, last in places:
+        for number, sentence in enumerate(in_text):
+            if sentence.first <= first < sentence.last and (marked or number < OPENING or sentence is in_text[-1]):
+                yield Place(whole, _until(sentence, last, whole), first, last)
+
+
+def _until(sentence: Sentence, last: int, whole: Written) -> Sentence:
+    """The sentence, longer if an answer such as "Panic! at the Disco" ends after it."""
+    if last <= sentence.last:
+        return sentence
+    return replace(sentence, last=last, end=whole.tokens[last - 1].end)
