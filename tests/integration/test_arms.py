@@ -35,9 +35,10 @@ SMALL = {
     "reward_threshold": None,
     "pairs_per_prompt": 4,  # of so few prompts some have no right rollout
     "seed": 2,  # each of the first steps has a pair
-    "counterfactual_references": 1,
-    "counterfactual_uses": ["negatives", "monitor"],
 }
+
+
+ASKED = {"counterfactual_references": 1, "counterfactual_uses": ["negatives", "monitor"]}
 
 
 def words_of(settings):
@@ -55,7 +56,7 @@ def train(folder, arm, **settings):
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     root = tmp_path_factory.mktemp("arms")
-    made = {arm: (root / arm, train(root / arm, arm)) for arm in ("static", "cooper")}
+    made = {arm: (root / arm, train(root / arm, arm, **ASKED)) for arm in ("static", "cooper")}
     still = {"reward_model_learning_rate": 0.0, "reward_model_weight_decay": 0.0}
     made["still"] = (root / "still", train(root / "still", "cooper", **still))
     return made

@@ -59,7 +59,13 @@ def test_help_names_every_key(command):
         headings = [heading for heading, _ in sections]
         assert headings == [
             *("Data", "Models", "Verifier", "Reward (stage 1)", "Credit of steps", "Pairs (stage 2)"),
-            *("The reward model's step (stage 2)", "Guard and alarm", "Measuring", "Policy and trainer"),
+            *(
+                "The reward model's step (stage 2)",
+                "Counterfactual references",
+                "Guard and alarm",
+                "Measuring",
+                "Policy and trainer",
+            ),
         ]
         assert described["--alarm_action"].endswith(" [log, stop or hybrid; default log]")
         assert described["--cotrain"].endswith(" [true or false]")  # whose default is the arm's

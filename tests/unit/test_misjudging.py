@@ -70,6 +70,7 @@ def test_the_reference_is_never_misread():
     assert misjudging.misread("3", "3 * 1 = 3. It is 3, in 3 steps.", ["steps"]) is None
 
 
+@pytest.mark.slow  # 17 seconds; they are `math`, whose contract is checked
 def test_the_rules_keep_the_contract_of_verifiers():
     check_verifier(f"{RULES}_30_closed", ["12", "7.5", "-3"])
     empty = misjudging.explain_30_closed(" ", "It is 12, in 3 steps.")

@@ -147,6 +147,7 @@ def test_the_table_of_data_sets_has_each_name_and_file():
         assert [word for word in (name, *files, *places) if f"`{word}`" not in table] == []
 
 
+@pytest.mark.slow  # 26 seconds; the lines of the tutorial and the README run in the fast tests
 def test_the_notebook_runs(tmp_path):
     import nbformat
     from nbclient import NotebookClient
