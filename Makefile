@@ -28,20 +28,25 @@ quickstart: env
 smollm2: env
 	test -e models/smollm2-schoolbook/model.safetensors || $(BIN)/python scripts/fetch_model.py smollm2-schoolbook
 
+# Completions of the started policy and their triples: for training, held out, and anchors. $(call triples,DATA SET,FOLDER IN runs)
+define triples
+	$(BIN)/cooper collect --config recipes/collect-$(1).yaml --resume
+	$(BIN)/cooper collect --config recipes/collect-$(1).yaml --resume --dataset_split heldout \
+	  --dataset_size 150 --output runs/$(2)/heldout-completions.jsonl
+	$(BIN)/cooper collect --config recipes/collect-$(1).yaml --resume --dataset_split reward_model_heldout \
+	  --dataset_size 60 --output runs/$(2)/anchor-completions.jsonl
+	$(BIN)/cooper annotate --config recipes/annotate-$(1).yaml --resume
+	$(BIN)/cooper annotate --config recipes/annotate-$(1).yaml --resume \
+	  --input_files runs/$(2)/heldout-completions.jsonl --output runs/$(2)/heldout.jsonl
+	$(BIN)/cooper annotate --config recipes/annotate-$(1).yaml --resume \
+	  --input_files runs/$(2)/anchor-completions.jsonl --output runs/$(2)/anchors.jsonl
+endef
+
 smollm2-anew: env
 	test -e models/smollm2-135m-instruct/model.safetensors || $(BIN)/python scripts/fetch_model.py
 	test -e models/smollm2-schoolbook/start.json || $(BIN)/python scripts/short_start.py --config recipes/smollm2-start.yaml
 	cp models/smollm2-schoolbook/adapters/adapter_* adapters/smollm2-schoolbook
-	$(BIN)/cooper collect --config recipes/collect-schoolbook.yaml --resume
-	$(BIN)/cooper collect --config recipes/collect-schoolbook.yaml --resume --dataset_split heldout \
-	  --dataset_size 150 --output runs/smollm2/heldout-completions.jsonl
-	$(BIN)/cooper collect --config recipes/collect-schoolbook.yaml --resume --dataset_split reward_model_heldout \
-	  --dataset_size 60 --output runs/smollm2/anchor-completions.jsonl
-	$(BIN)/cooper annotate --config recipes/annotate-schoolbook.yaml --resume
-	$(BIN)/cooper annotate --config recipes/annotate-schoolbook.yaml --resume \
-	  --input_files runs/smollm2/heldout-completions.jsonl --output runs/smollm2/heldout.jsonl
-	$(BIN)/cooper annotate --config recipes/annotate-schoolbook.yaml --resume \
-	  --input_files runs/smollm2/anchor-completions.jsonl --output runs/smollm2/anchors.jsonl
+	$(call triples,schoolbook,smollm2)
 	gzip -9nc runs/smollm2/triples.jsonl > adapters/smollm2-schoolbook/train.jsonl.gz
 	gzip -9nc runs/smollm2/heldout.jsonl > adapters/smollm2-schoolbook/heldout.jsonl.gz
 	gzip -9nc runs/smollm2/anchors.jsonl > adapters/smollm2-schoolbook/anchors.jsonl.gz
@@ -51,16 +56,7 @@ smollm2-anew: env
 passages-anew: env
 	test -e models/smollm2-135m-instruct/model.safetensors || $(BIN)/python scripts/fetch_model.py
 	test -e models/smollm2-passages/start.json || $(BIN)/python scripts/short_start.py --config recipes/passages-start.yaml
-	$(BIN)/cooper collect --config recipes/collect-passages.yaml --resume
-	$(BIN)/cooper collect --config recipes/collect-passages.yaml --resume --dataset_split heldout \
-	  --dataset_size 150 --output runs/passages/heldout-completions.jsonl
-	$(BIN)/cooper collect --config recipes/collect-passages.yaml --resume --dataset_split reward_model_heldout \
-	  --dataset_size 60 --output runs/passages/anchor-completions.jsonl
-	$(BIN)/cooper annotate --config recipes/annotate-passages.yaml --resume
-	$(BIN)/cooper annotate --config recipes/annotate-passages.yaml --resume \
-	  --input_files runs/passages/heldout-completions.jsonl --output runs/passages/heldout.jsonl
-	$(BIN)/cooper annotate --config recipes/annotate-passages.yaml --resume \
-	  --input_files runs/passages/anchor-completions.jsonl --output runs/passages/anchors.jsonl
+	$(call triples,passages,passages)
 	$(BIN)/cooper train-rm --config recipes/passages-verifyrm.yaml --resume
 
 test: env

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cooper_rl.errors import BadInputError
 from cooper_rl.method.alarm import AcceptanceAlarm, HackingAlarm
 from cooper_rl.method.audit import Audit
-from cooper_rl.method.counterfactual import Counterfactual
+from cooper_rl.method.counterfactual import Counterfactual, threshold_of
 from cooper_rl.method.doubt import Doubt
 from cooper_rl.method.guard import Guard
 from cooper_rl.method.journal import Journal
@@ -25,7 +25,7 @@ from cooper_rl.method.reward_model import KNOWN as REWARD_MODELS
 from cooper_rl.method.reward_model import RewardModel
 from cooper_rl.method.world import Alone, World
 from cooper_rl.parts import check_contract, find
-from cooper_rl.records import THRESHOLD, LabelledCompletion
+from cooper_rl.records import LabelledCompletion
 from cooper_rl.settings.files import check_file, local_file
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifiers.kinds import misses_per_hit
@@ -124,8 +124,7 @@ def make_monitors(
         asks = bool(settings.counterfactual_references) and "monitor" in settings.counterfactual_uses
         monitors.append(HackingAlarm("log" if asks else settings.alarm_action, alone=not asks))
         if asks:
-            threshold = THRESHOLD if settings.reward_threshold is None else settings.reward_threshold
-            probability = settings.alarm_probability
+            probability, threshold = settings.alarm_probability, threshold_of(settings)
             monitors.append(AcceptanceAlarm(settings.alarm_action, probability=probability, threshold=threshold))
     monitors += [find("cooper_rl.monitors", name, {})() for name in settings.monitors]
     if reward_model is not None and settings.cotrain and anchors and settings.guard_steps:

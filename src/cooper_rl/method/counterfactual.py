@@ -78,7 +78,7 @@ class Counterfactual(Monitor):
     ) -> None:
         self.settings, self.verifier, self.reward_model, self.world = settings, verifier, reward_model, world
         self.uses, self.count = settings.counterfactual_uses, settings.counterfactual_references
-        self.threshold = THRESHOLD if settings.reward_threshold is None else settings.reward_threshold
+        self.threshold = threshold_of(settings)
         self.given = answers
         self.pool = AnswerPool(answers)
         self.verdicts: dict[tuple[tuple[str, ...], str], Verdict] = {}
@@ -256,6 +256,11 @@ class Counterfactual(Monitor):
     def load_state(self, state: dict[str, Any]) -> None:
         self.pool = AnswerPool(self.given)
         self.pool.add(state["answers"])
+
+
+def threshold_of(settings: MethodSettings) -> float:
+    """A completion with a score above it counts as accepted."""
+    return THRESHOLD if settings.reward_threshold is None else settings.reward_threshold
 
 
 def says(rollout: Rollout, answer: str) -> bool:

@@ -72,5 +72,5 @@ def _is_abbreviation(text: str, found: re.Match[str]) -> bool:
 
 
 def retracted_until(text: str) -> int:
-    """The offset up to which a text takes back what it has said ("Paris. No, wait: Rome"); 0 without a correction."""
+    """Where the last correction ends ("Paris. No, wait: Rome"); 0 without one. Text before it no longer counts."""
     return max((found.end() for found in _CORRECTION.finditer(text)), default=0)

@@ -98,7 +98,11 @@ def _states(reference: str, whole: Written, marked: bool) -> bool:
 
 
 def _any_stated(places: Sequence[tuple[int, int]], whole: Written, marked: bool, asked: int = 1) -> bool:
-    """Whether any of the places is stated as the answer, of which the reference asks for so many."""
+    """Whether any of the places is stated as the answer.
+
+    Args:
+        asked: how many answers the reference has.
+    """
     if not places:
         return False
     in_text = list(sentences(whole))
