@@ -52,7 +52,7 @@ class Verification:
     A worker process fills in two fields for every verifier. `several_answers` says whether the completion offers
     several that differ. `answer` is the one that it states, in one writing: answers that differ in markup, case and
     spaces only, or in the writing of one number, have the same text. Both are empty where the verdict is TIMEOUT or
-    ERROR.
+    ERROR. `unread` is the part of the answer that was not understood, where that left it open.
     """
 
     verdict: Verdict
@@ -61,6 +61,7 @@ class Verification:
     parsed_answer: str | None = None
     several_answers: bool = False
     answer: str | None = None
+    unread: str | None = None
 
     @classmethod
     def compared(cls, same: bool, parsed_reference: str, parsed_answer: str) -> Verification:

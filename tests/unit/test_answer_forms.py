@@ -168,6 +168,7 @@ EQUAL = [
 ]
 
 UNEQUAL = [
+    ("2 hours", "2 kg"),
     # powers as Python writes them: two stars are not always bold text
     ("2**3", "23"),
     ("x**2", "x2"),
@@ -216,10 +217,8 @@ UNEQUAL = [
 # Not equal, and not shown to be different: by rounding, by a unit or a part that is not written, or in another form.
 OPEN = [
     ("1/3", "0.333"),  # an exact reference; the other way round it is right
-    ("12.25", "12.3"),
     ("18", "18.5"),
     ("0.5", "0.5%"),
-    ("2 hours", "2 kg"),
     ("1011_2", "11"),
     ("c_{13}", "12"),  # a name with an index, not a numeral
     ("10:30", "1:03"),
@@ -280,11 +279,11 @@ def test_what_is_not_shown_to_be_different_is_not_different(reference, answer):
     assert same(reference, answer) is None
 
 
-EXACT = [pair for pair in EQUAL if pair not in [("0.333", "1/3"), ("6.67", "20:3"), ("165.47", "165.5")]]
+ONE_WAY = ("0.333", "6.67", "165.47", "21.93", "1011_2", "-37_8")  # rounded, or with a base that the answer leaves out
 
 
-@pytest.mark.parametrize(("reference", "answer"), [p for p in EXACT if p[0] != "21.93"])
-def test_equality_is_symmetric_but_for_rounding(reference, answer):
+@pytest.mark.parametrize(("reference", "answer"), [pair for pair in EQUAL if pair[0] not in ONE_WAY])
+def test_equality_is_symmetric_but_for_rounding_and_bases(reference, answer):
     assert same(answer, reference) is True
 
 
@@ -422,7 +421,7 @@ def test_lists_in_any_order_tuples_in_theirs(values, random):
     assert same(f"({plain})", f"({other})") is (values == shuffled)
 
 
-@given(st.decimals(min_value=0, max_value=999, places=2), st.fractions(min_value=0, max_value=999, max_denominator=997))
+@given(st.decimals(min_value=1, max_value=999, places=2), st.fractions(min_value=0, max_value=999, max_denominator=997))
 def test_a_rounded_reference_accepts_what_rounds_to_it(reference, answer):
     within = abs(Fraction(str(reference)) - answer) <= Fraction(1, 200)
     exact = answer.denominator == 1

@@ -27,7 +27,8 @@ def verifier():
         yield rule
 
 
-QUALIFIED = [  # the number is the reference's, and the text says another one
+QUALIFIED = [  # the number is the reference's, and the text says another one, or more than it
+    ("24", "The answer is 24 (twice 12)."),
     *(("5", rf"\boxed{{{text}}}") for text in (r"\neq 5", r"\ge 5", "> 5", r"\text{not }5", r"\text{less than }5")),
     *(("5", text) for text in (r"\boxed{5 \text{ is wrong}}", "It is not 5.", "The answer is at least 5.")),
     *(("12", f"The answer is {text}.") for text in ("half of 12", "twice 12", "the square root of 12")),
@@ -38,7 +39,7 @@ QUALIFIED = [  # the number is the reference's, and the text says another one
 NOT_QUALIFIED = [  # another number has such a neighbour, or the neighbour means something else
     *(("144", "12 squared is 144."), ("120", "5 factorial is 120"), ("15", "3 is wrong; it is 15")),
     *(("36", "The area is $36$ squared units."), ("12", r"\boxed{12 \text{ squared inches}}")),
-    *(("5", "Final answer:\n\n> 5"), ("3", "Answer => 3"), ("24", "The answer is 24 (twice 12).")),
+    *(("5", "Final answer:\n\n> 5"), ("3", "Answer => 3")),
 ]
 
 

@@ -15,11 +15,12 @@ from cooper_rl.verifiers.math.group import Group
 from cooper_rl.verifiers.math.markup import strip_markup
 from cooper_rl.verifiers.math.number import Number, number
 from cooper_rl.verifiers.math.numerals import NUMBER_WORDS, in_words
+from cooper_rl.verifiers.math.sentence import is_uncomputed
 
 MAX_FIGURES = 2000  # different ones in a text; with more, nothing is proved
 MAX_POWER = 40
 _FIGURE = re.compile(
-    r"[-+]?[$€£]?\d[\d,]*(?:\.\d+)?(?:/\d+)?%?|-? ?\\[dtc]?frac ?\{? ?\d+ ?\}? ?\{? ?\d+ ?\}?"
+    r"[-+]?[$€£]?(?:\d[\d,]*(?:\.\d+)?|(?<![\d.])\.\d+)(?:/\d+)?%?|-? ?\\[dtc]?frac ?\{? ?\d+ ?\}? ?\{? ?\d+ ?\}?"
     r"|\d*\.\d*\\(?:overline|bar) ?\{? ?\d+ ?\}?"
 )
 _SIMPLE = re.compile(r"-?\d+(?:\.\d+)?")  # without what may separate numbers: 3/4 is also 3 and 4
@@ -44,11 +45,12 @@ _SAID = {
 def is_absent(gold: AnswerForm | None, text: str) -> bool:
     """Whether a text with numbers surely does not state this one, or one of these: it is not among its numbers.
 
-    A time or duration such as 3:22 is never absent, since it has many writings ("3 hours and 22 minutes").
+    A time or a number with a unit is never absent, since it has many writings ("3 hours and 22 minutes"). Nor is any
+    number where the last sentence has an expression that is not computed.
     """
     if isinstance(gold, Group):
         return any(is_absent(item, text) for item in gold.items)
-    if isinstance(gold, Number) and gold.clock:
+    if isinstance(gold, Number) and (gold.clock or gold.unit or is_uncomputed(text)):
         return False
     figures = _figures(text) if isinstance(gold, Number) else set()
     if not isinstance(gold, Number) or not 0 < len(figures) <= MAX_FIGURES:

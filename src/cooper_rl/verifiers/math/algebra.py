@@ -33,6 +33,15 @@ _ARGUMENT = re.compile(
     r"(\\(?:sin|cos|tan|cot|sec|csc|ln|log)(?: ?\^ ?\{? ?-?\d+ ?\}?)?) ?"
     r"(\d*(?:[A-Za-z]|\\[a-z]+)|\d+)(?![\dA-Za-z^_({\\])"
 )
+_IN_DEGREES = re.compile(r"(\d+(?:\.\d+)?|[A-Za-z]|\\[a-z]+|\([^()]*\)) ?°")
+_LETTER = re.compile(
+    r"\\[A-Za-z]+|(?P<letter>[A-Za-z])(?P<primes>'*)(?: ?_ ?(?:\{(?P<index>[A-Za-z0-9, ]*)\}|(?P<short>\w)))?(?! ?_)"
+)
+_CAPITAL = re.compile(r"\b(?P<letter>[a-z])_(?:u\b|\{u(?P<index>[^{}]*)\})")
+_CHOOSE = re.compile(  # C(10, 3), {}_{10}C_3, 10C3
+    r"\bC ?\((\d+), ?(\d+)\)|(?:\{ ?\})? ?_ ?\{? ?(\d+) ?\}? ?C ?_ ?\{? ?(\d+) ?\}?|(?<![\w^_])(\d+) ?C ?(\d+)(?!\w)"
+)
+_FRACTION_EXPONENT = re.compile(r"\^ ?(\\frac ?\{[^{}]*\} ?\{[^{}]*\})")
 _ROOT = re.compile(r"\\sqrt ?\(([^()]*)\)")
 
 
@@ -47,12 +56,29 @@ def is_unfinished(text: str) -> bool:
     return bool(arithmetic or _FUNCTIONS.search(text) or _UNREADABLE.search(text))
 
 
+def _marked_letter(found: re.Match[str]) -> str:
+    """A capital or primed letter as its small letter with an index, since the parser drops both: R is r_{u}."""
+    name = found["letter"]
+    if not name:
+        return found.group()
+    marks = "u" * name.isupper() + "p" * len(found["primes"]) + (found["index"] or found["short"] or "").strip()
+    if name == "E":  # e is a number
+        return f"z_{{e{marks}}}"
+    return (
+        f"{name.lower()}_{{{marks}}}"
+        if marks and marks != found["index"] and marks != found["short"]
+        else found.group()
+    )
+
+
 @lru_cache(maxsize=4096)
 def parsed(text: str) -> Any | None:
     """A text without markup as a sympy expression. None if it cannot be read or is too large to compare."""
-    text = text.replace(OPEN, " ").replace(CLOSE, " ").replace("°", "*\\pi/180")
+    text = _IN_DEGREES.sub(r"(\1*\\pi/180)", text.replace(OPEN, " ").replace(CLOSE, " "))
+    text = _CHOOSE.sub(lambda found: "\\binom{{{}}}{{{}}}".format(*filter(None, found.groups())), text)
     text = _DECIMAL.sub(lambda d: f"\\frac{{{int(d.group(1) + d.group(2))}}}{{1{'0' * len(d.group(2))}}}", text)
-    text = _FUNCTION.sub(r"\\\1", text)
+    text = _LETTER.sub(_marked_letter, _FUNCTION.sub(r"\\\1", text))
+    text = _FRACTION_EXPONENT.sub(r"^{\1}", text)
     text = _ROOT.sub(r"\\sqrt{\1}", _BRACKET_EXPONENT.sub(r"^{\1}", _LONG_EXPONENT.sub(r"^{\1}", text)))
     text = _ARGUMENT.sub(r"\1(\2)", text)  # otherwise \cot t \cdot x is read as the cotangent of t x
     if _UNREADABLE.search(text):
@@ -74,12 +100,15 @@ def equal_values(a: Any, b: Any) -> bool | None:
     symbols = a.free_symbols | b.free_symbols
     if len(symbols) > 24:
         return None
+    steps = symbols and (a.has(sympy.floor, sympy.ceiling) or b.has(sympy.floor, sympy.ceiling))
     agreed = differed = 0
     for left, right in _values(a, b):
         if not close(left, right):
             differed += 1
             if a.free_symbols != b.free_symbols:
                 return None
+            if steps and _agree_at_integers(a, b):
+                return None  # the letters may stand for whole numbers
             if differed > 1 or not symbols:
                 return False
             continue
@@ -87,6 +116,22 @@ def equal_values(a: Any, b: Any) -> bool | None:
             return bool(a.doit() == b.doit()) if sympy.log(abs(left), 10) < MAX_EXACT_DIGITS else None
         agreed += 1
     return True if not differed and agreed >= (3 if symbols else 1) else None
+
+
+def _agree_at_integers(a: Any, b: Any) -> bool:
+    symbols = sorted(a.free_symbols | b.free_symbols, key=str)
+    points = [{symbol: sympy.Integer(start + 3 * i) for i, symbol in enumerate(symbols)} for start in range(2, 10)]
+    values = [(value_at(a, point), value_at(b, point)) for point in points]
+    return all(x is not None and y is not None and close(x, y) for x, y in values)
+
+
+def differ_by_constant(a: Any, b: Any) -> bool:
+    """Whether the difference of two expressions is the same at all points, as that of two antiderivatives is."""
+    differences = [left - right for left, right in _values(a, b)]
+    size = max((abs(each) for each in differences), default=0) + 1
+    return len(differences) >= 3 and all(
+        abs(each - differences[0]) <= size * sympy.Float("1e-25") for each in differences
+    )
 
 
 def same_solutions(a: Any, b: Any) -> bool | None:
@@ -154,9 +199,14 @@ def close(a: Any, b: Any) -> bool:
 
 def renamed(expression: Any, old: tuple[str, ...], new: tuple[str, ...]) -> Any:
     """The same function with its arguments renamed."""
-    names = dict(zip(old, new, strict=True))
+    names = {symbol_name(name): symbol_name(other) for name, other in zip(old, new, strict=True)}
     symbols = {s: sympy.Symbol(names[str(s)]) for s in expression.free_symbols if str(s) in names}
     return expression.subs(symbols, simultaneous=True)
+
+
+def symbol_name(letter: str) -> str:
+    """The name that the symbol of a letter has in `parsed`."""
+    return _LETTER.sub(_marked_letter, letter)
 
 
 def same_family(a: Any, b: Any) -> Any:
@@ -170,7 +220,11 @@ def same_family(a: Any, b: Any) -> Any:
 
 def lower_case(expression: Any) -> Any:
     """The expression with its symbols in lower case, unless two would become one: authors mix C and c."""
-    names = {symbol: str(symbol).lower() for symbol in expression.free_symbols}
+    names = {symbol: _CAPITAL.sub(_small_letter, str(symbol)) for symbol in expression.free_symbols}
     if len(set(names.values())) < len(names):
         return expression
     return expression.subs({symbol: sympy.Symbol(name) for symbol, name in names.items()}, simultaneous=True)
+
+
+def _small_letter(found: re.Match[str]) -> str:
+    return f"{found['letter']}_{{{found['index']}}}" if found["index"] else found["letter"]

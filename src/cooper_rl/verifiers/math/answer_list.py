@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from cooper_rl.verifiers.math.form import Read
-from cooper_rl.verifiers.math.group import Group, Order
+from cooper_rl.verifiers.math.group import PART_LABEL, Group, Order
 from cooper_rl.verifiers.math.markup import split_top
 from cooper_rl.verifiers.math.phrases import SEPARATOR
 from cooper_rl.verifiers.math.words import is_decision
@@ -21,6 +21,7 @@ class AnswerList(Group):
     @classmethod
     def parse(cls, text: str, read: Read) -> AnswerList | None:
         """Reads two or more answers without brackets. "No, it is not" counts as one answer."""
-        if is_decision(text) or ("\\pm" not in text and len(split_top(text, SEPARATOR)) < 2):
+        several = "\\pm" in text or len(split_top(text, SEPARATOR)) > 1 or len(PART_LABEL.findall(text)) > 1
+        if is_decision(text) or not several:
             return None
         return cls.of_text(text, read)

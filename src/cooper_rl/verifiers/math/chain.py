@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 
 from cooper_rl.verifiers.math.answer_tuple import AnswerTuple
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Read
@@ -12,6 +14,7 @@ from cooper_rl.verifiers.math.number import Number
 from cooper_rl.verifiers.math.phrases import COMPARISON_SIGN, SEPARATOR, is_long_name, is_name
 
 _ARROW = r"->|→|\\(?:to|(?:long)?rightarrow)\b"
+_RATIO = re.compile(r"\d+(?:\.\d+)?(?: ?: ?\d+(?:\.\d+)?){2,}")
 _CHAINED = re.compile(rf"{_ARROW}|[<>]")
 
 
@@ -41,3 +44,18 @@ class Chain(AnswerTuple):
         found = cls.of_parts(parts, read)
         bounds = found and len(parts) == 3 and any(isinstance(item, Number) for item in found.items)
         return None if bounds else found  # 0 < x + y < 1 bounds an expression
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio(AnswerTuple):
+    """`3:4:5`: three or more numbers, kept in lowest terms, so that `6:8:10` is the same."""
+
+    @classmethod
+    def parse(cls, text: str, read: Read) -> Ratio | None:
+        if not _RATIO.fullmatch(text):
+            return None
+        values = [Fraction(part) for part in text.replace(" ", "").split(":")]
+        scale = math.lcm(*(value.denominator for value in values))
+        whole = [int(value * scale) for value in values]
+        divisor = math.gcd(*whole) or 1
+        return cls(tuple(Number(Fraction(value, divisor)) for value in whole))

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from cooper_rl.verifiers.math import algebra, estimate
+from cooper_rl.verifiers.math.account import matters
 from cooper_rl.verifiers.math.date import Date
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Partial, Read
 from cooper_rl.verifiers.math.markup import CLOSE, OPEN
@@ -21,6 +22,7 @@ _ANY_BASE = re.compile(r"log(?!_)")
 _PARAMETER = re.compile(r"(?<![A-Za-z\\])[kmn](?![A-Za-z])")
 _PERIODIC = re.compile(r"\\(?:pi|sin|cos|tan)|\(-1\)\^")
 _CHOOSE = re.compile(r"\d ?[CP] ?\d|[CP] ?\(")
+_CONSTANT = re.compile(r"\+[CcK](?:_\d)?$")
 _LABEL = re.compile(rf"{OPEN}[^{CLOSE}]*{CLOSE}(?: ?\^ ?\{{?-?\d\}}?)?")
 
 
@@ -47,7 +49,8 @@ class Expression(AnswerForm):
             return None
         kept = CONDITION.sub("", re.split(r"\\approx", text)[0])
         found = cls(_LABEL.sub(" ", kept).strip(" .,;"))
-        return found if kept == text else Partial(found)
+        words = " ".join(label for label in _LABEL.findall(kept) if matters(label))
+        return found if kept == text and not words else Partial(found, words + text[len(kept) :])
 
     def compare(self, answer: AnswerForm) -> Comparison:
         """Compares by value with numbers and expressions. A single letter is also compared as a choice letter."""
@@ -99,12 +102,25 @@ def _by_algebra(reference: Number | Expression, answer: Number | Expression) -> 
     if len(old) == len(new):
         b = algebra.renamed(b, old, new)
     if a.free_symbols != b.free_symbols:
-        a, b = algebra.lower_case(a), algebra.lower_case(b)
         b = algebra.same_family(a, b)
+    if a.free_symbols != b.free_symbols:  # authors mix C and c, and a policy may too
+        a, b = algebra.lower_case(a), algebra.lower_case(b)
+        return (
+            Comparison.of(algebra.equal_values(a, b)).unless_equal
+            if a.free_symbols == b.free_symbols
+            else Comparison.OPEN
+        )
     if not a.free_symbols and not b.free_symbols:
         return _same_constant(reference, answer, a, b)
     same = algebra.equal_values(a, b)
+    if not same and _plus_constant(reference) and _plus_constant(answer) and algebra.differ_by_constant(a, b):
+        return Comparison.EQUAL
     return Comparison.OPEN if same is None and a.free_symbols != b.free_symbols else Comparison.of(same)
+
+
+def _plus_constant(form: Number | Expression) -> bool:
+    """Whether an expression ends in the constant of an antiderivative: `x^2 + C`."""
+    return bool(_CONSTANT.search(_text(form)))
 
 
 def _same_constant(reference: Number | Expression, answer: Number | Expression, a: Any, b: Any) -> Comparison:

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Self, TypeAlias, TypeVar
 
+from cooper_rl.verifiers.math.account import changes_nothing
+from cooper_rl.verifiers.math.markup import without_spaces
+
 Part = TypeVar("Part")
 
 
@@ -80,11 +83,15 @@ Read: TypeAlias = Callable[[str], AnswerForm | None]
 
 @dataclass(frozen=True, slots=True)
 class Partial(AnswerForm):
-    """An answer with a part that could not be read, such as a condition. It may be EQUAL, and is never DIFFERENT."""
+    """An answer with a part that was not read, such as a condition. It is never DIFFERENT.
+
+    It is EQUAL only where `left`, the part that was not read, changes nothing (`account.changes_nothing`).
+    """
 
     kind: ClassVar[str] = "partial"
     library_decides: ClassVar[bool] = True
     answer: AnswerForm
+    left: str = ""
 
     @classmethod
     def parse(cls, text: str, read: Read) -> Self | None:
@@ -92,11 +99,17 @@ class Partial(AnswerForm):
         return None
 
     def compare(self, answer: AnswerForm) -> Comparison:
-        """Compares what was read."""
-        return compare(self.answer, answer).unless_different
+        """Compares what was read. Two sides with the same part left out are compared by the rest."""
+        if isinstance(answer, Partial) and without_spaces(self.left) == without_spaces(answer.left):
+            return compare(self.answer, answer.answer).unless_different
+        return self._settled(compare(self.answer, answer))
 
     def compare_as_answer(self, reference: AnswerForm) -> Comparison:
-        return compare(reference, self.answer).unless_different
+        return self._settled(compare(reference, self.answer))
+
+    def _settled(self, found: Comparison) -> Comparison:
+        found = found.unless_different
+        return found if changes_nothing(self.left) else found.unless_equal
 
 
 def compare(reference: AnswerForm, answer: AnswerForm) -> Comparison:

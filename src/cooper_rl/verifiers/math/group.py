@@ -12,12 +12,14 @@ from cooper_rl.verifiers.math.date import Date
 from cooper_rl.verifiers.math.expression import Expression, choice_letter
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Read, all_equal, compare, compare_unordered
 from cooper_rl.verifiers.math.markup import CLOSE, OPEN, split_top, without_marks
-from cooper_rl.verifiers.math.number import Number
+from cooper_rl.verifiers.math.number import Number, number
 from cooper_rl.verifiers.math.phrases import SEPARATOR, is_prose
 from cooper_rl.verifiers.math.words import Words
 
 MAX_ITEMS = 64
 _LABEL = re.compile(rf"{OPEN}?[A-Za-z][A-Za-z ]*(?:\(\d\)|_\d)?{CLOSE}? ?[:=] ?(?P<value>.+)")
+PART_LABEL = re.compile(r"(?:^|(?<=[\s,;.]))\((?:[a-h]|[1-8]|i{1,3}|iv|v)\)[.:]? ")
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+,(?:\d{1,2}|\d{4,})")
 _COUNTED = re.compile(rf"\d[\d.,/]* ?{OPEN}?(?P<thing> ?[A-Za-z][A-Za-z ]*){CLOSE}?")  # 12 red balls
 
 
@@ -38,10 +40,13 @@ class Group(AnswerForm):
     order: ClassVar[Order]
     items: tuple[AnswerForm, ...]
     names: tuple[str, ...] = ()
+    decimal: Number | None = None  # what it is if the comma is a decimal one: 2,75
 
     @classmethod
     def of_text(cls, body: str, read: Read) -> Self | None:
         """Reads the items between separators; `\\pm` makes two items. None if one of the items has no form."""
+        if len(PART_LABEL.findall(body)) > 1 and PART_LABEL.match(body):  # (a) 3 (b) 5
+            body = "; ".join(part.strip(" ,;.") for part in PART_LABEL.split(body) if part.strip(" ,;."))
         texts = [part.strip() for part in split_top(body, SEPARATOR)]
         texts = [signed for part in texts if part for signed in _both_signs(part)]
         if not texts or len(texts) > MAX_ITEMS:
@@ -58,7 +63,8 @@ class Group(AnswerForm):
                 names.append(without_marks(part.partition("=" if "=" in part else ":")[0]))
             elif counted := _COUNTED.fullmatch(part):
                 names.append(without_marks(counted["thing"]).lower())
-        return cls(tuple(items), tuple(names) if all(names) and len(names) == len(items) else ())
+        decimal = number(body.replace(",", ".")) if _DECIMAL_COMMA.fullmatch(body) else None
+        return cls(tuple(items), tuple(names) if all(names) and len(names) == len(items) else (), decimal)
 
     def beside(self, other: AnswerForm) -> AnswerForm:
         """Compared with a single answer, a set or list whose items are all the same answer is that answer."""
@@ -72,6 +78,8 @@ class Group(AnswerForm):
     def compare_as_answer(self, reference: AnswerForm) -> Comparison:
         if isinstance(reference, Group):
             return Comparison.NOT_KNOWN
+        if self.decimal and isinstance(reference, Number):
+            return compare(reference, self.decimal)
         return Comparison.DIFFERENT if self._offers_several(reference) else self._with_others(reference)
 
     def _offers_several(self, reference: AnswerForm) -> bool:
@@ -88,6 +96,8 @@ class Group(AnswerForm):
             return Comparison.of(letters == other_letters)
         if not isinstance(other, Number | Date | Expression):
             return Comparison.NOT_KNOWN
+        if self.decimal and isinstance(other, Number) and compare(self.decimal, other) is not Comparison.DIFFERENT:
+            return Comparison.OPEN
         different = self.order is not Order.KEPT and not self.names and _is_none_of(self.items, other)
         return Comparison.DIFFERENT if different else Comparison.OPEN
 

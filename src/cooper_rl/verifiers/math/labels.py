@@ -1,57 +1,73 @@
-"""The words after a numeral: a label ("7 stuffed goats"), a magnitude ("2 million"), a unit ("5.4 square units")."""
+"""What stands after a numeral: a label ("7 stuffed goats"), a magnitude ("2 million"), a unit ("5.4 m s^{-2}")."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-from cooper_rl.verifiers.math.markup import CLOSE, OPEN, without_marks
+from cooper_rl.verifiers.math.account import matters
+from cooper_rl.verifiers.math.markup import OPEN, without_marks
 from cooper_rl.verifiers.math.numerals import MAGNITUDES
 from cooper_rl.verifiers.math.phrases import MAX_LABEL
-from cooper_rl.verifiers.math.units import SHORT_LABELS, UNITS, known_unit
+from cooper_rl.verifiers.math.units import known_unit
 
-_EXPONENT = r"(?: ?\^ ?\{? ?-?[1-4] ?\}?)"
-_MARKED = re.compile(
-    rf"(?P<numeral>[^{OPEN}]*[\d}})%°])(?P<units>(?: ?[/*]? ?{OPEN}[^{OPEN}{CLOSE}]*{CLOSE}{_EXPONENT}?)+)"
+_NUMERAL = re.compile(
+    r"(?:\\frac ?\{[^{}]*\} ?\{[^{}]*\}|\\(?:overline|bar) ?\{? ?\d+ ?\}?|(?<=\d)[eE][-+]?\d+|and ?(?=\\frac|\d)"
+    rf"|[^A-Za-zμΩ¢°\\{OPEN}])*"
 )
-_POWER = re.compile(rf"(?P<numeral>.*\d) ?(?P<unit>[a-z]+){_EXPONENT}", re.IGNORECASE)
-_LABELLED = re.compile(r"(?P<numeral>.*[\d})%°])(?P<gap>[ -]?)(?P<unit>[A-Za-z][A-Za-z'/. -]*)")
-_NO_UNIT = re.compile(r"\b(?:and|or|to|pi|sqrt|mod|not|plus|minus|sin|cos|tan|ln|log)\b")
-_DIGIT = re.compile(r"\d")
+_ENDS = re.compile(r"[\d})%]\Z")
+_LABEL = re.compile(r"[A-Za-z][A-Za-z'/., ()-]*(?: ?\^ ?\{? ?-?[1-4] ?\}?)?")
+_NO_LABEL = re.compile(r"\b(?:pi|sqrt|mod|sin|cos|tan|ln|log|choose|[pa]\.? ?m)\b")
+_MORE_MAGNITUDES = {"k": 10**3, "K": 10**3, "lakh": 10**5, "lakhs": 10**5, "crore": 10**7, "crores": 10**7}
+_AMBIGUOUS_MAGNITUDE = re.compile(r"(?:m|M|mm|mn|b|B|bn|T|tn)\b")
 _ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b")
-_TEMPERATURE = re.compile(r"\d ?° ?[CF]$")
+_WITH_SPACE = frozenset("mgslhLNJWVAK")  # letters that are a unit after a space: 5 m is a length, 5m a product
 
 
-def without_label(body: str) -> tuple[str, str, int]:
-    """(numeral, known unit or "", magnitude): "2 million" -> ("2", "", 1000000), "15th day" -> ("15", "day", 1)."""
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A numeral with what is written after it. `unit` is in pint's writing, `label` has any other words."""
+
+    numeral: str
+    unit: str = ""
+    label: str = ""
+    magnitude: int = 1
+
+
+def without_label(body: str) -> Labelled:
+    """A numeral and what follows it: "2 million" is 2 with the magnitude 1000000, "15th day" is 15 with the unit day.
+
+    What cannot be a label stays in the numeral, so that it is not read as a number.
+    """
     body = _ORDINAL.sub("", body)
-    if _TEMPERATURE.search(without_marks(body)):  # a temperature, not an angle
-        return without_marks(body).rstrip("CF ").rstrip("° "), "", 1
-    marked = _MARKED.fullmatch(body)
-    if marked:
-        rest = without_marks(marked.group("units"))
-        if _NO_UNIT.search(rest) or len(rest.split()) > MAX_LABEL:
-            return body, "", 1
-        return _with_magnitude(marked.group("numeral"), rest)
-    words, _, last = without_marks(body).rpartition(" ")
-    if known_unit(last) and not _DIGIT.search(words):
-        return words, known_unit(last), 1  # forty-two percent
-    power = _POWER.fullmatch(body)
-    if power and known_unit(power.group("unit")) and (len(power.group("unit")) > 1 or " " in body):
-        return power.group("numeral"), "", 1
-    found = _LABELLED.fullmatch(body)
-    if not found or _NO_UNIT.search(found.group("unit")):
-        return body, "", 1
-    numeral, gap, rest = found.group("numeral"), found.group("gap"), without_marks(found.group("unit"))
-    if gap == "-":
-        return (numeral, "", 1) if len(rest) > 2 else (body, "", 1)  # 14-year-old, not 5-x
-    short = rest.lower() in UNITS or rest.lower() in SHORT_LABELS
-    if (len(rest) < 3 and not short) or (not gap and (not short or len(rest) == 1)):
-        return body, "", 1  # 2xy and 2 xy are products, 5 m is a length
-    return _with_magnitude(numeral, rest)
+    end = _NUMERAL.match(body).end()  # type: ignore[union-attr]  # it matches any text
+    numeral, gap, rest = body[:end].rstrip(" -"), body[:end][-1:], body[end:]
+    if not rest:
+        return Labelled(body)
+    if not _ENDS.search(numeral):
+        words, _, last = without_marks(body).rpartition(" ")  # forty-two percent
+        return Labelled(words, known_unit(last)) if words and known_unit(last) else Labelled(body)
+    marked, text = rest.startswith(OPEN), without_marks(rest).strip()
+    return _labelled(numeral, gap, marked, text) or Labelled(body)
 
 
-def _with_magnitude(numeral: str, label: str) -> tuple[str, str, int]:
-    first, _, others = label.partition(" ")
-    if first.lower() in MAGNITUDES:
-        return numeral, known_unit(others), MAGNITUDES[first.lower()]
-    return numeral, known_unit(label), 1
+def _labelled(numeral: str, gap: str, marked: bool, text: str) -> Labelled | None:
+    if (marked or _is_apart(text, gap)) and (unit := known_unit(text)):
+        return Labelled(numeral, unit)
+    first, _, others = text.partition(" ")
+    short = first if others or len(first) > 1 else ""  # 5k may be five times k
+    if magnitude := MAGNITUDES.get(first.lower()) or _MORE_MAGNITUDES.get(short):
+        found = _labelled(numeral, " ", marked, others) if others else Labelled(numeral)
+        return found and Labelled(numeral, found.unit, found.label, magnitude * found.magnitude)
+    if not _LABEL.fullmatch(text) or _NO_LABEL.search(text) or _AMBIGUOUS_MAGNITUDE.match(text) or matters(text):
+        return None
+    if len(text.split()) > MAX_LABEL or (not marked and (len(text) < 3 or gap not in " -" or not gap)):
+        return None  # 2xy and 2 xy are products
+    return Labelled(numeral, label=text)
+
+
+def _is_apart(text: str, gap: str) -> bool:
+    """Whether an unmarked text after a numeral may be a unit: `5 m` and `5km`, not `5m`."""
+    return (text in _WITH_SPACE if len(text) == 1 and text.isalpha() else len(text) > 1 or text in "°¢") and (
+        gap in " -" or len(text) > 1 or text in "°¢"
+    )

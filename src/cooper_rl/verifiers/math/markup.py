@@ -7,24 +7,13 @@ is kept between the marks OPEN and CLOSE, so that a unit "m" is not read as a va
 from __future__ import annotations
 
 import re
-import unicodedata
 from functools import lru_cache
+
+from cooper_rl.verifiers.math.writing import plain_characters
 
 MAX_CHARACTERS = 4000
 OPEN, CLOSE = "⟦", "⟧"
 
-_UNICODE = str.maketrans(
-    {
-        **dict.fromkeys("−–—‒﹣", "-"),
-        **dict.fromkeys("×∙⋅·", "*"),
-        **dict.fromkeys("÷⁄∕", "/"),
-        **{"≤": "<=", "≥": ">=", "⩽": "<=", "⩾": ">=", "≠": "!=", "≈": "\\approx ", "∞": "\\infty ", "π": "\\pi "},
-        **{"√": "\\sqrt ", "∪": "\\cup ", "∈": "\\in ", "±": "\\pm ", "°": "°", "∅": "\\emptyset "},
-        **{"α": "\\alpha ", "β": "\\beta ", "θ": "\\theta ", "λ": "\\lambda ", "φ": "\\phi ", "‘": "'", "’": "'"},
-        **{"²": "^2", "³": "^3", "⁴": "^4", "½": " 1/2", "⅓": " 1/3", "¼": " 1/4", "¾": " 3/4", "⅔": " 2/3"},
-        **{"，": ",", "；": ";", "：": ":", "（": "(", "）": ")", "。": ".", "％": "%"},
-    }
-)
 _SYNONYMS = {
     **dict.fromkeys(("dfrac", "tfrac", "cfrac"), "\\frac"),
     **dict.fromkeys(("le", "leq", "leqslant"), "<="),
@@ -43,7 +32,11 @@ _SYNONYMS = {
     **dict.fromkeys(("lor", "or"), " or "),
 }
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
-_TEXT = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mbox|operatorname|mathbf|mathit|rm|bf)\s*\{([^{}]*)\}")
+_TEXT = re.compile(
+    r"\\(?:text|textbf|textit|textrm|textsf|texttt|mathrm|mbox|operatorname|mathbf|mathit|mathsf|rm|bf)\s*\{((?:[^{}]|\{[^{}]*\})*)\}"
+)
+_COLOUR = re.compile(r"\\textcolor\s*(?:\[\w+\])?\{[^{}]*\}\s*|\\color\s*(?:\[\w+\])?\{[^{}]*\}\s*")
+_PRIME = re.compile(r"\^\s*\{?\s*((?:\\prime\s*)+)\}?")
 _SUBSCRIPT = re.compile(r"_\s*\{?\s*\\(?:text|mathrm|rm)\s*\{([A-Za-z]+)\}\s*\}?")
 _ORDINAL = re.compile(r"\^\s*\{?\s*\\(?:text|mathrm)\s*\{(st|nd|rd|th)\}\s*\}?")
 _SPACES = re.compile(r"(?<!\\)\\[,;:! ]|~|\s+")
@@ -71,12 +64,13 @@ _DIGITS_APART = re.compile(r"\d \d")
 def strip_markup(text: str) -> str:
     """The answer without its markup. Only its first MAX_CHARACTERS characters are read."""
     text = _CIRCLED.sub(lambda found: f"{found.group()},", text[:MAX_CHARACTERS])
-    text = unicodedata.normalize("NFKC", text.translate(_UNICODE)).translate(_UNICODE)
+    text = plain_characters(text)
     text = "".join(c if c.isprintable() else " " for c in text).replace(OPEN, "").replace(CLOSE, "")
     text = text.replace("\\!", "").replace("{,}", ",").replace("\\$", "").replace("\\%", "%")
     if "**" in text:
         text = _POWER.sub("^", _BOLD.sub(r"\1", text)).replace("**", "")
-    text = _DEGREES.sub("°", text)
+    text = _DEGREES.sub("°", _COLOUR.sub("", text))
+    text = _PRIME.sub(lambda found: "'" * found[1].count("prime"), text)
     text = _ORDINAL.sub(r"\1", text)
     text = _SUBSCRIPT.sub(r"_{\1}", text)
     for _ in range(3):  # nested \text{\mathrm{...}}

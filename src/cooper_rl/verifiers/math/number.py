@@ -8,19 +8,25 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from cooper_rl.verifiers.math.account import same_label
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Read
 from cooper_rl.verifiers.math.labels import without_label
-from cooper_rl.verifiers.math.markup import without_marks
+from cooper_rl.verifiers.math.markup import CLOSE, OPEN, without_marks
 from cooper_rl.verifiers.math.numerals import MAX_DIGITS, in_digits, in_words
-from cooper_rl.verifiers.math.units import in_one_unit, other_unit
+from cooper_rl.verifiers.math.units import in_one_unit, known_unit, measure, other_unit
 
+MIN_DIGITS = 3  # that a rounded value must write
 NEAR = 200  # two values closer than one part in so many may differ by rounding
 _DEGREES = Fraction(math.pi) / 180
 _BASED = re.compile(
     r"(?P<sign>-?)\(?(?P<digits>(?=[A-Fa-f]*\d)[0-9A-Fa-f]+)(?:\.(?P<after>[0-9A-Fa-f]+))?\)?"
     r" ?_ ?\{?(?P<base>[2-9]|1[0-6])\}?"
 )
+_BASE_PREFIX = re.compile(r"(?P<sign>-?)0(?P<base>[xXbBoO])(?P<digits>[0-9A-Fa-f]+)")
 _REPEATING = re.compile(r"(-?)(\d*)\.(\d*)\\(?:overline|bar) ?\{? ?(\d+) ?\}?")
+_PART = re.compile(
+    r"(?P<numeral>\d+(?:\.\d+)?|[a-z]+(?:-[a-z]+)?) ?(?P<unit>[A-Za-z]+)(?:, and |,? and | |, |\Z)", re.IGNORECASE
+)
 _ZEROS = re.compile(r"[-+]?00")
 _CLOCK = re.compile(r"\d{1,2}:\d\d(?!\d)")
 _HOUR = re.compile(r"\d{1,2}")
@@ -32,8 +38,9 @@ _SIGN = re.compile(r"\s*(?P<sign>[-+]?)\s*(?:(?:US|USD|EUR|Rs\.?)\s*)?[$€£¥�
 class Number(AnswerForm):
     """An exact value and how it was written.
 
-    `decimals` is the number of digits after the point, or None if it was not written as a decimal. The value of a
-    percentage is a hundredth of its numeral. `unit` is the unit of measurement, if it is a known one.
+    `decimals` is the number of digits after the point, or None if it was not written as a decimal. 3.00 * 10^8 has -6.
+    The value of a percentage is a hundredth of its numeral. `unit` is the unit of measurement, if it is a known one.
+    `label` has the words after the number that are no unit.
     """
 
     kind: ClassVar[str] = "number"
@@ -47,6 +54,7 @@ class Number(AnswerForm):
     clock: str = ""  # 10:30, which may be a time of day or a ratio
     scaled: bool = False  # written with a magnitude: 2 million
     half_day: str = ""  # "a" or "p" of a time of day: 10:30 am
+    label: str = ""
 
     @classmethod
     def parse(cls, text: str, read: Read) -> Number | None:
@@ -57,12 +65,18 @@ class Number(AnswerForm):
         if not isinstance(answer, Number):
             return Comparison.NOT_KNOWN
         if self._equals(answer):
-            return Comparison.EQUAL
+            return Comparison.EQUAL if self._same_things(answer) else Comparison.OPEN
         return Comparison.OPEN if self._may_mean(answer) else Comparison.DIFFERENT
+
+    def _same_things(self, answer: Number) -> bool:
+        """Whether what is counted may be the same: `5 km` and `5 blocks` are not, `5 km` and `5` may be."""
+        if (self.unit and answer.label) or (answer.unit and self.label):
+            return False
+        return same_label(self.label, answer.label)
 
     def _equals(self, answer: Number) -> bool:
         if self.clock and answer.clock:
-            if (self.half_day and answer.half_day) or self._minutes == answer._minutes:
+            if (self.half_day and answer.half_day) or (self._minutes == answer._minutes and not self._is_odd(answer)):
                 return self._minutes == answer._minutes
             return self.clock.lstrip("0") == answer.clock.lstrip("0")  # 7:30 may be 7:30 pm
         if self._is_past_midnight or answer._is_past_midnight:  # 00:27 is not the ratio 0
@@ -70,17 +84,24 @@ class Number(AnswerForm):
         if {self.half_day, answer.half_day} == {"a", "p"}:
             return False
         if self.base != answer.base:  # compared with 1011_2, a numeral without a base is read in base 2
-            based, bare = (self, answer) if self.base else (answer, self)
-            return bare.base is None and based.value.denominator == 1 and _digits(based) == str(bare.value)
+            if self.value == answer.value:
+                return 10 in (self.base, answer.base) or None not in (self.base, answer.base)
+            return answer.base is None and self.value.denominator == 1 and _digits(self) == str(answer.value)
         values = in_one_unit(self.value, self.unit, answer.value, answer.unit)
         if values is None:
             return False
         a, b = values
-        if self.percent != answer.percent:
+        if self.percent != answer.percent and not (self.unit and answer.unit):
             percent, plain = (self.value, b) if self.percent else (answer.value, a)
             if abs(plain) >= 1 and plain == percent * 100:
                 return True
-        return a == b or rounds_to(self, answer)
+        if a == b or self.unit == answer.unit or not (self.unit and answer.unit):
+            return a == b or rounds_to(self, answer)
+        steps = [written_step(side) or Fraction(0) for side in (self, answer)]
+        factors = [
+            abs(in_base / side.value) if side.value else Fraction(1) for in_base, side in ((a, self), (b, answer))
+        ]
+        return _agree(a, steps[0] * factors[0], b, steps[1] * factors[1])
 
     @property
     def _minutes(self) -> int:
@@ -89,6 +110,10 @@ class Number(AnswerForm):
         if self.half_day and hours <= 12:
             hours = hours % 12 + 12 * (self.half_day == "p")
         return 60 * hours + minutes
+
+    def _is_odd(self, answer: Number) -> bool:
+        """Whether one of two times has 60 minutes or more: 00:87 may be 01:27."""
+        return max(self.clock[-2], answer.clock[-2]) >= "6"
 
     @property
     def _is_past_midnight(self) -> bool:
@@ -100,17 +125,19 @@ class Number(AnswerForm):
             ratio = self.value == answer.value != 0 and self.half_day == answer.half_day
             half_a_day = abs(self._minutes - answer._minutes) == 12 * 60  # 5:20 may be 17:20
             unsaid = not (self.half_day and answer.half_day)
-            return ratio or (half_a_day and unsaid) or max(self.clock[-2], answer.clock[-2]) >= "6"  # 00:87 is 01:27
+            return ratio or (half_a_day and unsaid) or self._is_odd(answer)
         if (self.clock and answer.unit) or (answer.clock and self.unit):  # 3:22 may be 202 minutes
             return True
         if self._is_past_midnight or answer._is_past_midnight:  # 00:27 may be 27
             return True
         if self.base != answer.base:
-            return self.value == answer.value
+            return self.value == answer.value or (self.base is None and _digits(answer) == str(self.value))
         values = in_one_unit(self.value, self.unit, answer.value, answer.unit)
         if values is None:
-            return True
+            return False
         a, b = values
+        if self.unit != answer.unit and self.unit and answer.unit:
+            return _near(a, b)
         if bool(self.unit) != bool(answer.unit) and other_unit(a, b, self.unit or answer.unit):
             return True
         if self.degrees != answer.degrees and _near(*((a, b * _DEGREES) if self.degrees else (a * _DEGREES, b))):
@@ -122,11 +149,18 @@ class Number(AnswerForm):
 
 def number(text: str) -> Number | None:
     """Reads the whole text, without its markup, as a number; None if it is not one."""
+    if text.startswith(OPEN) and text.endswith(CLOSE):
+        text = without_marks(text)
     if len(text) > MAX_DIGITS or (_ZEROS.match(text) and not _CLOCK.match(text)):
         return None
+    if text.count(" ") > 2 and (compound := _compound(text)):
+        return compound
     repeating = _REPEATING.fullmatch(text)
     if repeating:
         return _repeating(*repeating.groups())
+    if prefixed := _BASE_PREFIX.fullmatch(text):
+        base = {"x": "16", "b": "2", "o": "8"}[prefixed["base"].lower()]
+        return _based(prefixed["sign"], prefixed["digits"], "", base)
     based = _BASED.fullmatch(without_marks(text))
     if based:
         return _based(**based.groupdict(""))
@@ -134,16 +168,17 @@ def number(text: str) -> Number | None:
     assert sign
     negative = (sign.group("sign") == "-") != (sign.group("sign2") == "-")
     body, half_day = _without_half_day(text[sign.end() :])
-    body, unit, scale = without_label(body)
+    after = without_label(body)
+    body, unit, scale = after.numeral, after.unit, after.magnitude
     percent = degrees = False
     if body.endswith("%"):
         body, percent = body[:-1].rstrip(), True
     elif body.endswith("°"):
         body, degrees = body[:-1].rstrip(), True
-    if unit in ("percent", "per cent"):
+    if unit == "percent":
         percent, unit = True, ""
-    if unit in ("degree", "°"):
-        degrees, unit = True, ""
+    degrees = degrees or unit == "degree"
+    unit = "degree" if degrees else unit
     found = in_digits(body) or in_words(body)
     if found is None:
         return None
@@ -161,7 +196,21 @@ def number(text: str) -> Number | None:
         clock="" if negative else time,
         scaled=scale != 1,
         half_day=half_day,
+        label=after.label,
     )
+
+
+def _compound(text: str) -> Number | None:
+    """`2 hours and 30 minutes` and `5 feet 3 inches`, in the last of their units; None for any other text."""
+    parts = [(part["numeral"], known_unit(part["unit"])) for part in _PART.finditer(without_marks(text))]
+    values = [in_digits(numeral) or in_words(numeral) for numeral, _ in parts]
+    if len(parts) < 2 or not all(values) or not all(unit for _, unit in parts) or _PART.sub("", without_marks(text)):
+        return None
+    measures = [measure(unit) for _, unit in parts]
+    if len({each.dimension for each in measures}) > 1 or sorted(measures, key=lambda each: -each.factor) != measures:
+        return None
+    total = sum((value[0] * each.factor for value, each in zip(values, measures, strict=True) if value), Fraction(0))
+    return Number(total / measures[-1].factor, unit=parts[-1][1])
 
 
 def _repeating(sign: str, whole: str, digits: str, period: str) -> Number:
@@ -197,36 +246,38 @@ def _digits(number: Number) -> str:
 
 
 def rounds_to(reference: Number, answer: Number) -> bool:
-    """Whether the reference is the rounded answer, or the answer is the reference rounded to fewer digits.
+    """Whether two values agree in all digits that the shorter one writes, if these are at least three.
 
-    A reference written as a decimal may be a rounded value if the answer is a fraction or has more decimals. An answer
-    may be rounded if it has four significant digits (165.5 for 165.47), or three where the reference has three
-    decimals or more.
+    A value that is not written as a decimal, such as a fraction, has all digits; only the reference is rounded from it.
     """
-    if reference.decimals is None:
-        return False
-    decimals = reference.decimals + 2 * reference.percent
-    answer_decimals = None if answer.decimals is None else answer.decimals + 2 * answer.percent
-    difference = abs(reference.value - answer.value)
-    if answer_decimals is None and answer.value.denominator == 1:
-        answer_decimals = 0
-    if answer_decimals is None or answer_decimals > decimals:
-        return difference <= Fraction(1, 2 * 10**decimals)
-    digits = len(str(abs(answer.value.numerator * 10**answer_decimals // answer.value.denominator)))
-    enough = digits >= 4 or (digits >= 3 and decimals >= 3)
-    return enough and 0 < answer_decimals < decimals and difference <= Fraction(1, 2 * 10**answer_decimals)
+    own, its = written_step(reference), written_step(answer)
+    return own is not None and _agree(reference.value, own, answer.value, its or Fraction(0))
+
+
+def _agree(value: Fraction, step: Fraction, other: Fraction, other_step: Fraction) -> bool:
+    """Whether two values agree to the larger of the steps that their last digits count, which differ."""
+    shorter, step_of_shorter = (value, step) if step > other_step else (other, other_step)
+    enough = abs(shorter) >= 10 ** (MIN_DIGITS - 1) * step_of_shorter
+    return step != other_step and enough and 2 * abs(value - other) <= step_of_shorter
+
+
+def written_step(number: Number) -> Fraction | None:
+    """What the last digit of a decimal counts; None for values that were not written as decimals."""
+    if number.decimals is None:
+        return None
+    return Fraction(10) ** -(number.decimals + 2 * number.percent)
 
 
 def may_be_rounded(a: Number, b: Number) -> bool:
     """Whether two different values may be the same one, rounded on its way or at its end.
 
     Whole numbers below 10,000 and fractions are taken as exact. Decimals with the same number of digits after the point
-    may differ by one in the last of four or more digits.
+    may differ by one in the last of three or more digits.
     """
     difference, size = abs(a.value - b.value), max(abs(a.value), abs(b.value))
     if a.decimals is not None and (a.decimals, a.percent) == (b.decimals, b.percent):
         step = _step(a) or Fraction(0)
-        return difference == step and size >= 1000 * step
+        return difference <= step and size >= 100 * step
     steps = [step for step in (_step(a), _step(b)) if step]
     whole = (a.value.denominator == 1) != (b.value.denominator == 1) and size >= 10 and 2 * difference <= 1
     return whole or (bool(steps) and (2 * difference <= max(steps) or _near(a.value, b.value)))
@@ -234,9 +285,8 @@ def may_be_rounded(a: Number, b: Number) -> bool:
 
 def _step(number: Number) -> Fraction | None:
     """What the last digit of a decimal, or of a large round number, counts; None for exact values."""
-    if number.decimals is not None:
-        return Fraction(1, 10 ** (number.decimals + 2 * number.percent))
-    return Fraction(1) if number.value.denominator == 1 and number.value and number.value % 10_000 == 0 else None
+    round_number = number.value.denominator == 1 and number.value and number.value % 10_000 == 0
+    return written_step(number) or (Fraction(1) if round_number else None)
 
 
 def _near(a: Fraction, b: Fraction) -> bool:

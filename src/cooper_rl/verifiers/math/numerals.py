@@ -27,7 +27,8 @@ _PATTERNS = tuple(
         r"(?P<whole>\d+) ?(?:and )?\\frac ?\{(?P<numerator>\d+)\} ?\{(?P<denominator>\d+)\}",
         rf"(?P<decimal>{_DECIMAL}) ?(?:\* ?10 ?\^ ?\{{?|[eE])(?P<exponent>[-+]?\d+)\}}?",
         r"10 ?\^ ?\{?(?P<exponent>[-+]?\d+)\}?",
-        rf"(?P<numerator>{_DECIMAL}) ?: ?(?P<denominator>(?!00)(?:{_DECIMAL}))",
+        rf"(?P<numerator>{_DECIMAL}) ?(?::| to | out of ) ?(?P<denominator>(?!00)(?:{_DECIMAL}))",
+        r"(?P<decimal>0,\d+)",  # a decimal comma, where nothing else is possible
         r"\((?P<numerator>-?\d+(?:\.\d+)?)\)",
         r"(?P<numerator>\d{1,2}):00",
     )
@@ -86,9 +87,12 @@ def _value(parts: dict[str, str]) -> Numeral | None:
         exponent = int(parts["exponent"])
         if abs(exponent) > MAX_DIGITS:
             return None
-        return _fraction(parts.get("decimal", "1")) * Fraction(10) ** exponent, None
+        text = parts.get("decimal", "")
+        written = len(text.partition(".")[2]) - exponent if "." in text else None
+        return _fraction(text or "1") * Fraction(10) ** exponent, written
     if "decimal" in parts:
         text = parts["decimal"]
+        text = text.replace(",", ".") if text.startswith("0,") else text
         return _fraction(text), (len(text.split(".")[1]) if "." in text else None)
     numerator, denominator = _fraction(parts["numerator"]), _fraction(parts.get("denominator", "1"))
     if denominator == 0:

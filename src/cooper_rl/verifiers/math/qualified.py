@@ -22,8 +22,13 @@ _AFTER = re.compile(
 NEAR_THE_END = 80  # characters of a running text that are looked at
 
 
-def is_qualified(text: str, value: Number | None = None, completion: str = "") -> bool:
-    """Whether the last number of a text is not what the text says, because of the words or signs beside it.
+def is_qualified(text: str) -> bool:
+    """Whether the last number of a text is not what the text says, because of the words or signs beside it."""
+    return bool(qualifier(text))
+
+
+def qualifier(text: str, value: Number | None = None, completion: str = "") -> str:
+    """The words or signs beside the last number of a text that make it say another value; "" if there are none.
 
     Args:
         value: only a number that equals this one counts; None takes any.
@@ -32,9 +37,9 @@ def is_qualified(text: str, value: Number | None = None, completion: str = "") -
     end = text[-NEAR_THE_END:]
     found = _BEFORE.search(end) or _AFTER.search(end)
     if not found:
-        return False
+        return ""
     sign = found.groupdict().get("sign")
     if sign in ("<", ">") and re.search(rf"(?:^|\n|[=-])\s*{sign}\s*{re.escape(found['number'])}", completion):
-        return False
+        return ""
     own = number(found["number"].rstrip(".,/"))
-    return value is None or own is None or own.value == value.value
+    return found.group() if value is None or own is None or own.value == value.value else ""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Protocol
 
 from cooper_rl.verifiers.math.answer_list import AnswerList
 from cooper_rl.verifiers.math.answer_set import AnswerSet
 from cooper_rl.verifiers.math.answer_tuple import AnswerTuple
-from cooper_rl.verifiers.math.chain import Chain
+from cooper_rl.verifiers.math.chain import Chain, Ratio
 from cooper_rl.verifiers.math.date import Date
 from cooper_rl.verifiers.math.expression import Expression
 from cooper_rl.verifiers.math.form import AnswerForm, Read
@@ -19,6 +20,7 @@ from cooper_rl.verifiers.math.markup import CLOSE, OPEN, strip_markup
 from cooper_rl.verifiers.math.matrix import Matrix
 from cooper_rl.verifiers.math.number import Number
 from cooper_rl.verifiers.math.relation import Relation
+from cooper_rl.verifiers.math.units import CURRENCIES
 from cooper_rl.verifiers.math.words import Words
 from cooper_rl.verifiers.math.wrapped import Assignment, Brackets, SetBuilder
 
@@ -29,6 +31,12 @@ _INTEGER = re.compile(  # the note on k in k \pi: ", k \in \mathbb{Z}", "(k \in 
     r"(?:[,;(]|\b(?:where|with|for)\b) {0,4}(?:(?:where|with|for)\b)? {0,4}(?:(?:any|all)\b)? {0,4}"
     r"(?P<letter>[kmn]) {0,4}(?:\\in {0,4}(?:\\math(?:bb|bf))? {0,4}\{? {0,4}Z {0,4}\}?|is any? integer|integer)[ )]*"
 )
+
+
+_CURRENCY = re.compile(
+    r"[-+\s(]*(?:\\(?=\$)|(?=[€£¥₹])|(?=\$\s*[-\d.,]+\s*\Z))(?P<sign>[$€£¥₹])\s*[-\d.,]+"
+)  # $5$ is 5
+_EDGES = re.compile(r"\A(?:[ ,;]|\.(?!\d))+|[ .,;]+\Z")
 
 
 class Shape(Protocol):
@@ -45,6 +53,7 @@ READ_ORDER: tuple[type[Shape], ...] = (
     Assignment,
     SetBuilder,
     AnswerSet,
+    Ratio,
     Chain,
     Relation,
     Intervals,
@@ -70,10 +79,17 @@ class Reader:
     def _form_of(self, text: str) -> AnswerForm | None:
         """The form of an answer with any markup; None if no form can read it."""
         plain = _without_integer(strip_markup(text))
-        return self._read(plain, 0) if plain else None
+        form = self._read(plain, 0) if plain else None
+        if (
+            isinstance(form, Number)
+            and not (form.unit or form.label or form.percent)
+            and (sign := _CURRENCY.match(text))
+        ):
+            return replace(form, unit=CURRENCIES[sign["sign"]])
+        return form
 
     def _read(self, text: str, depth: int) -> AnswerForm | None:
-        text = text.strip(" .,;")
+        text = _EDGES.sub("", text)
         if not text or depth > MAX_DEPTH or len(text) > MAX_CHARACTERS:
             return None
 

@@ -14,6 +14,8 @@ from cooper_rl.verifiers.math.day_names import WEEKDAYS
 from cooper_rl.verifiers.math.markup import BOLD_EDGE, strip_markup
 from cooper_rl.verifiers.math.number import number
 from cooper_rl.verifiers.math.numerals import NUMBER_WORDS
+from cooper_rl.verifiers.math.visible import visible
+from cooper_rl.verifiers.math.writing import plain_characters
 
 MAX_BARE = 300
 MAX_BOXES = 64  # only the last boxes are read
@@ -30,7 +32,10 @@ _CONCLUSION = re.compile(  # may come before a bare answer
 _EMPTY_BOX = re.compile(rf"{_BOX.pattern}\s*\}}")
 _STATED = re.compile(
     r"(?:\b(?:final |correct |right )?(?:answer|option|choice)\s*(?:is|:|=|would be|must be)"
-    r"|####|\banswer\b\W{0,6}:|\nA:(?=[^\n]*\s*\Z))"
+    r"|####|\b(?:answer|(?:final |end)?(?:result|ergebnis))\b\W{0,6}:|\nA:(?=[^\n]*\s*\Z)"
+    r"|\b(?:antwort|r[ée]ponse(?: finale)?|respuesta(?: final)?|resultado|r[ée]sultat)\W{0,4}\s*"
+    r"(?::|\b(?:ist|lautet|est|es)\b)"
+    r"|答案(?:是|为|為|\W{0,3}[:：])|答\s*[:：])"
     r"[\s*:#]*(?:(?:therefore|thus|then|just|simply|equal to|indeed)\b)?\s*",
     re.IGNORECASE,
 )
@@ -38,14 +43,14 @@ _APPRAISAL = re.compile(
     r"(?:indeed |also |then )?(?:correct|right|wrong|reasonable|consistent|valid|confirmed)\b", re.I
 )
 _SENTENCE_END = re.compile(
-    r"(?<=[\w$)}\]%])\.(?:\s+[A-Z#*\n]|\s*$)|\s(?:because|since|as)\b|, (?:which|so|because|since|as)\b|<\|"
+    r"。|(?<=[\w$)}\]%])\.(?:\s+[A-Z#*\n]|\s*$)|\s(?:because|since|as)\b|, (?:which|so|because|since|as)\b|<\|"
 )
 _CORRECTION = re.compile(
     r"\b(?:wait|actually|correction|mistake|wrong|let me (?:re|correct|double)|scratch that|sorry|instead)\b",
     re.IGNORECASE,
 )
 _CONNECTOR = re.compile(r"[\s$,;.]*(?:\\text\{)?\s*(?:and|or|,|;)?\s*\}?[\s$\\()\[\]]*")
-_FIGURE = re.compile(r"(?<![\w.,/])[-+]?[$€£]?\d[\d,]*(?:\.\d+)?(?:/\d+)?%?")
+_FIGURE = re.compile(r"(?<![\w.,/])[-+]?[$€£]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:/\d+)?%?")
 _WORDS = re.compile(
     rf"\b(?:{'|'.join((*NUMBER_WORDS, *WEEKDAYS))}|half|third|quarter|yes|no|true|false|none|infinity|infinite)\b",
     re.IGNORECASE,
@@ -97,10 +102,13 @@ def read(completion: str) -> Reading:
     its thinking with `</think>`, only the text after it is read.
     """
     thinking, _, said = completion.rpartition("</think>")
-    completion = said if said.strip() else thinking
+    completion = plain_characters(visible(said if said.strip() else thinking))
     boxes, gaps = _boxes(completion)
     if boxes:
-        corrected = len(boxes) > 1 and bool(_CORRECTION.search(gaps[-1]))
+        first = next(
+            i for i, box in enumerate(boxes) if set(boxes[i:]) == {boxes[-1]}
+        )  # where the last one is first said
+        corrected = first > 0 and bool(_CORRECTION.search(gaps[first]))
         return Reading(completion, _last_list(boxes, gaps), tuple(boxes), tuple(gaps[1:]), corrected=corrected)
     cues = [cue for cue in _STATED.finditer(completion) if not _APPRAISAL.match(completion, cue.end())]
     if cues:

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers.math import library
 from cooper_rl.verifiers.math.absent import is_absent
+from cooper_rl.verifiers.math.account import differing_mark
 from cooper_rl.verifiers.math.algebra import is_unfinished
-from cooper_rl.verifiers.math.expression import Expression, choice_letter, has_letters, is_within
+from cooper_rl.verifiers.math.expression import Expression, choice_letter, has_letters
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Partial, compare
 from cooper_rl.verifiers.math.group import Group
 from cooper_rl.verifiers.math.library import shown
 from cooper_rl.verifiers.math.markup import same_text
 from cooper_rl.verifiers.math.number import Number
-from cooper_rl.verifiers.math.phrases import MAX_LABEL
-from cooper_rl.verifiers.math.qualified import is_qualified
+from cooper_rl.verifiers.math.qualified import is_qualified, qualifier
 from cooper_rl.verifiers.math.reader import Reader
 from cooper_rl.verifiers.math.relation import Relation
+from cooper_rl.verifiers.math.sentence import values_said
 from cooper_rl.verifiers.math.stated import (
     Reading,
     closing_number,
+    has_answer,
     hedged,
     is_sentence,
     is_solution,
@@ -50,12 +53,16 @@ class MathVerifier:
         A number that equals the reference's is left open where the text says more than it: `at least 5`, `not 5`.
         """
         found = self._explain(reference, completion)
-        gold = self._form_of(_reference_answer(reference)) if found.verdict is Verdict.CORRECT else None
-        if isinstance(gold, Number):
-            text = read(completion).stated or completion
-            if is_qualified(text, gold, completion) and not is_qualified(reference):
-                return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, found.parsed_reference, shown(text))
-        return found
+        if found.verdict is not Verdict.CORRECT:
+            return found
+        answer_of_reference, text = _reference_answer(reference), read(completion).stated
+        unread = differing_mark(answer_of_reference, text) if text else ""
+        gold = self._form_of(answer_of_reference)
+        if not unread and isinstance(gold, Number) and not is_qualified(reference):
+            unread = qualifier(text or completion, gold, completion)
+        if not unread:
+            return found
+        return replace(found, verdict=Verdict.UNPARSEABLE, reason=Reason.UNKNOWN_FORM, unread=unread)
 
     def _explain(self, reference: str, completion: str) -> Verification:
         if not reference.strip():
@@ -72,7 +79,10 @@ class MathVerifier:
         if text and same_text(answer_of_reference, text):
             return Verification.compared(True, shown(answer_of_reference), shown(text))
         answer = self._answer_form(text, gold, bare=reading.bare) if text else None
-        if _may_be_absent(gold, reading, answer) and is_absent(gold, reading.completion):
+        said = self._said(gold, reading, answer)
+        if said.get(Comparison.EQUAL):
+            return Verification.compared(True, shown(reference), said[Comparison.EQUAL])
+        if not said and _may_be_absent(gold, reading, answer) and is_absent(gold, reading.completion):
             return Verification.compared(False, shown(reference), shown(text or last_figure(completion) or ""))
         return self._compared(reference, gold, reading, answer)
 
@@ -89,12 +99,27 @@ class MathVerifier:
             return _by_library(reference, gold, reading)
         return _explain_forms(reference, gold, reading, reading.stated, answer)
 
+    def _said(self, gold: AnswerForm | None, reading: Reading, answer: AnswerForm | None) -> dict[Comparison, str]:
+        """What the last sentence of a text without a box states: the text that is equal to the reference, or open.
+
+        It is read where the text states no answer, or states it in a sentence.
+        """
+        sentence = isinstance(answer, Words | None) and not reading.boxes and not isinstance(gold, Words)
+        if gold is None or not (sentence or _states_nothing(reading, answer)):
+            return {}
+        forms = [(text, self._form_of(text)) for text in values_said(reading.completion)]
+        found = {compare(gold, form): text for text, form in forms if form}
+        return {result: text for result, text in found.items() if result in (Comparison.EQUAL, Comparison.OPEN)}
+
     def _answer_form(self, text: str, gold: AnswerForm | None, *, bare: bool) -> AnswerForm | None:
         """The form of the stated answer. For `4 + 5 = 9` it is that of the right side; None for running text."""
         answer = self._form_of(text)
         if isinstance(answer, Relation) and answer.sign == "=" and not isinstance(gold, Relation | Expression | None):
             right = self._form_of(text.rpartition("=")[2])
-            return right if isinstance(answer.left, Number) or right is None else Partial(right)
+            if right is None:
+                return None
+            true = compare(answer.left, right) is Comparison.EQUAL  # 4 + 5 = 9
+            return right if true else Partial(right, text.rpartition("=")[0])
         if bare and not isinstance(gold, Words) and (isinstance(answer, Words) or is_sentence(text)):
             return None
         return answer
@@ -112,6 +137,10 @@ class MathVerifier:
         if reading.corrected or reading.stated == ", ".join(texts):
             return None
         first, *others = forms = [self._form_of(text) for text in texts]
+        if isinstance(gold, Group) and len(forms) == len(gold.items):  # the boxes are the parts of the answer, in order
+            pairs = zip(gold.items, forms, strict=True)
+            if all(form and compare(item, form) is Comparison.EQUAL for item, form in pairs):
+                return Verification.compared(True, shown(reference), shown(", ".join(texts)))
         if not any(first and form and compare(first, form) is Comparison.DIFFERENT for form in others):
             return None
         shut = gold is not None and all(form and compare(gold, form) is Comparison.DIFFERENT for form in forms)
@@ -134,9 +163,8 @@ def _explain_forms(
         return Verification.compared(found is Comparison.EQUAL, shown(reference), shown(text))
     unfinished = isinstance(gold, Number) and isinstance(answer, Expression) and is_unfinished(answer.text)
     if found is Comparison.OPEN or unfinished or (gold is not None and _is_open(gold, answer)):
-        return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, shown(reference), shown(text))
-    own = reading if isinstance(answer, Words) else read(f"\\boxed{{{text}}}")
-    return _by_library(reference, gold, own)
+        return _open(reference, text)
+    return _by_library(reference, gold, read(f"\\boxed{{{text}}}"))
 
 
 def _may_be_absent(gold: AnswerForm | None, reading: Reading, answer: AnswerForm | None) -> bool:
@@ -147,7 +175,7 @@ def _may_be_absent(gold: AnswerForm | None, reading: Reading, answer: AnswerForm
     """
     if answer is None:
         return _states_nothing(reading, answer)
-    if not isinstance(gold, Number) or choice_letter(answer):
+    if not isinstance(gold, Number) or choice_letter(answer) or compare(gold, answer) is Comparison.EQUAL:
         return False
     return has_letters(answer) if isinstance(answer, Expression) else not isinstance(answer, Number | Partial)
 
@@ -157,13 +185,21 @@ def _states_nothing(reading: Reading, answer: AnswerForm | None) -> bool:
     return answer is None and (reading.bare or reading.stated is None)
 
 
+def _open(reference: str, text: str) -> Verification:
+    """UNPARSEABLE: a text that has an answer in a form that is not known, or none."""
+    reason = Reason.UNKNOWN_FORM if has_answer(text, reference) else Reason.NO_ANSWER
+    return Verification(Verdict.UNPARSEABLE, reason, shown(reference), shown(text))
+
+
 def _by_library(reference: str, gold: AnswerForm | None, reading: Reading) -> Verification:
     """math-verify's judgement, whose INCORRECT proves nothing: it also stands for "could not be compared".
 
-    It is not asked about a time or duration: it reads 00:31 as nought, and so is `00:87 minutes` to it.
+    It is not asked about prose, of which it drops all but a number, nor about a time or duration: it reads 00:31 as
+    nought, and so is `00:87 minutes` to it.
     """
-    if isinstance(gold, Number) and gold.clock:
-        return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, shown(reference), shown(reading.stated or ""))
+    prose = isinstance(gold, Words) or reading.bare or reading.stated is None or is_sentence(reading.stated)
+    if prose or (isinstance(gold, Number) and gold.clock):
+        return _open(reference, reading.completion if reading.stated is None else reading.stated)
     found = library.explain_reading(reference, reading)
     if found.verdict is not Verdict.INCORRECT:
         return found
@@ -179,10 +215,8 @@ def _explain_guess(reference: str, gold: Number, answer: AnswerForm | None, text
 
 def _is_open(gold: AnswerForm, answer: AnswerForm) -> bool:
     """Whether math-verify cannot tell either: a form that it does not know, running text, or words within words."""
-    if not (gold.library_decides and answer.library_decides):
-        return True
-    prose = isinstance(gold, Words) and len(gold.text.split()) > MAX_LABEL
-    return prose or (isinstance(answer, Words) and is_within(gold, answer))
+    words = isinstance(gold, Words) or isinstance(answer, Words)
+    return words or not (gold.library_decides and answer.library_decides)
 
 
 @lru_cache(maxsize=4096)

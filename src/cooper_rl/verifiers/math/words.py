@@ -45,8 +45,8 @@ class Words(AnswerForm):
     @classmethod
     def parse(cls, text: str, read: Read) -> Words | None:
         """Reads a choice, a marked or known word, or a text without mathematics. "No, it is not" becomes "no"."""
-        if is_decision(text):
-            return cls(text.partition(",")[0].strip().lower())
+        if is_decision(without_marks(text)):
+            return cls(without_marks(text).partition(",")[0].strip().lower())
         words = without_marks(text)
         choice = _CHOICE.fullmatch(words)
         if choice:

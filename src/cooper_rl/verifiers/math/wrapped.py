@@ -6,7 +6,7 @@ import re
 
 from cooper_rl.verifiers.math.answer_set import SET_BUILDER
 from cooper_rl.verifiers.math.expression import Expression
-from cooper_rl.verifiers.math.form import AnswerForm, Partial, Read
+from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Partial, Read, compare
 from cooper_rl.verifiers.math.intervals import Intervals
 from cooper_rl.verifiers.math.markup import bracketed_parts, split_top
 from cooper_rl.verifiers.math.phrases import CONDITION, NAME, SEPARATOR
@@ -15,6 +15,7 @@ from cooper_rl.verifiers.math.relation import Relation
 _ASSIGNMENT = re.compile(
     rf"(?P<name>{NAME}) ?(?P<arguments>\([A-Za-z0-9, \\]*\))? ?(?P<sign>=|:=|\\in\b) ?(?P<value>[^=].*)"
 )
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _TUPLE_NAME = re.compile(r"\([^()=]*(?:\([^()]*\)[^()=]*)*\) ?= ?(?P<value>[^=].*)")
 
 
@@ -28,7 +29,7 @@ class Assignment:
         The value is `Partial` where a condition or a further side is left out.
         """
         found = _ASSIGNMENT.fullmatch(text)
-        if found and found.group("sign") != "\\in" and len(split_top(text, SEPARATOR)) > 1:
+        if found and found.group("sign") != "\\in" and len(split_top(_THOUSANDS.sub("", text), SEPARATOR)) > 1:
             return None
         named = found or _TUPLE_NAME.fullmatch(text)
         if not named:
@@ -40,7 +41,11 @@ class Assignment:
             arguments = found.group("arguments")
             names = tuple(a.strip() for a in arguments.strip("()").split(",")) if arguments else ()
             form = Expression(form.text, found.group("name"), names)
-        return Partial(form) if form and (others or value != named.group("value")) else form
+        differs = (
+            any(compare(form, side) is not Comparison.EQUAL for side in map(read, others) if side) if form else False
+        )
+        left = named.group("value")[len(first) :] if differs else named.group("value")[len(value) :]
+        return Partial(form, left) if form and (others or left) else form
 
 
 class SetBuilder:
