@@ -38,7 +38,7 @@ _VECTOR = re.compile(r"\\(?:vec|hat|nabla|overrightarrow|mathbf|boldsymbol|bm)(?
 _PRODUCT = re.compile(r"\\(times|cdot)(?![a-z])|[×·⋅∙]")
 _TRANSPOSE = re.compile(r"\^ ?\{? ?(?:T|\\top|\\intercal|⟦?T⟧?)(?![A-Za-z])")
 _BARS = re.compile(r"\\[lr]?(?:v|V)ert|\\\||\|[^|]*[A-Za-z][^|]*\|")
-_CAPITALS = re.compile("[A-Z]{3,}")
+_LETTERS = re.compile("[A-Z]{3,}|(?<![A-Za-z\\\\])[A-Za-z]{3,}(?![A-Za-z])")
 _WORD = re.compile(r"[A-Za-z]+")
 
 
@@ -61,7 +61,7 @@ def same_label(label: str, other: str) -> bool:
 def differing_mark(reference: str, answer: str) -> str:
     """The first mark of a value that one side has and the other lacks; "" if there is none.
 
-    Marks are names before `=`, primes, products of vectors, transposes, bars, and the order of a word's capitals. Forms
+    Marks are names before `=`, primes, products of vectors, transposes, bars, and the order of a word's letters. Forms
     that do not know them would read `f'(x)` as `f(x)`, and the cross product as the dot product.
     """
     if _VECTOR.search(reference) or _VECTOR.search(answer):
@@ -72,7 +72,7 @@ def differing_mark(reference: str, answer: str) -> str:
         if ways[0] != ways[1]:
             return "\\times or \\cdot"
     sides = [strip_markup(side) for side in (reference, answer)]
-    if (name := _other_name(*sides)) or all(side.isalnum() and side.islower() for side in sides):
+    if (name := _other_name(*sides)) or all(side.isdigit() for side in sides):
         return name
     for pattern in (_PRIMED, _TRANSPOSE, _BARS):
         found = [
@@ -81,8 +81,10 @@ def differing_mark(reference: str, answer: str) -> str:
         ]
         if found[0] != found[1] and (pattern is _PRIMED or not all(found)):
             return next(each for side in sides for each in (pattern.search(side),) if each).group()
-    words = [_CAPITALS.findall(side) for side in sides]
-    anagram = words[0] != words[1] and sorted("".join(words[0])) == sorted("".join(words[1]))
+    words = [_LETTERS.findall(side.casefold() if _WORD.fullmatch(side) else side) for side in sides]
+    anagram = (
+        len(words[0]) == len(words[1]) == 1 and words[0] != words[1] and sorted(words[0][0]) == sorted(words[1][0])
+    )
     return words[1][0] if anagram else ""
 
 

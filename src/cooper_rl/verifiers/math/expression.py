@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -90,6 +90,9 @@ def _same_value(reference: Number | Expression, answer: Number | Expression) -> 
         return Comparison.NOT_KNOWN
     if any(isinstance(side, Number) and side.clock for side in (reference, answer)):
         return Comparison.OPEN  # the value of 00:04 is not that of 0m
+    if _plus_constant(reference) and _plus_constant(answer):
+        reference, answer = _with_one_constant(reference), _with_one_constant(answer)
+        return _by_algebra(reference, answer)
     found = _by_estimate(reference, answer) or _by_algebra(reference, answer)
     return found.unless_different if _is_ambiguous(reference) or _is_ambiguous(answer) else found
 
@@ -116,6 +119,11 @@ def _by_algebra(reference: Number | Expression, answer: Number | Expression) -> 
     if not same and _plus_constant(reference) and _plus_constant(answer) and algebra.differ_by_constant(a, b):
         return Comparison.EQUAL
     return Comparison.OPEN if same is None and a.free_symbols != b.free_symbols else Comparison.of(same)
+
+
+def _with_one_constant(form: Number | Expression) -> Number | Expression:
+    """The expression with its constant written as C, since the letter means nothing."""
+    return replace(form, text=_CONSTANT.sub("+C", _text(form))) if isinstance(form, Expression) else form
 
 
 def _plus_constant(form: Number | Expression) -> bool:

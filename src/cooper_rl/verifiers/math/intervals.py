@@ -122,7 +122,7 @@ def _inequality(text: str, read: Read) -> Interval | None:
 
 
 def _one_bound(left: str, sign: str, right: str, read: Read) -> Interval | None:
-    if not is_name(left):
+    if not is_name(left) or (is_name(right) and right < left):  # q < b is b > q
         left, right, sign = right, left, _TURNED[sign]
     bound = read(right)
     if not is_name(left) or bound is None:

@@ -7,15 +7,22 @@ from dataclasses import dataclass
 
 from cooper_rl.verifiers.math.account import matters
 from cooper_rl.verifiers.math.markup import OPEN, without_marks
-from cooper_rl.verifiers.math.numerals import MAGNITUDES
+from cooper_rl.verifiers.math.numerals import MAGNITUDES, NUMBER_WORDS
 from cooper_rl.verifiers.math.phrases import MAX_LABEL
 from cooper_rl.verifiers.math.units import known_unit
 
 _NUMERAL = re.compile(
     r"(?:\\frac ?\{[^{}]*\} ?\{[^{}]*\}|\\(?:overline|bar) ?\{? ?\d+ ?\}?|(?<=\d)[eE][-+]?\d+|and ?(?=\\frac|\d)"
-    rf"|[^A-Za-zμΩ¢°\\{OPEN}])*"
+    rf"|[^A-Za-zμΩ¢°\u4e00-\u9fff\\{OPEN}])*"
+)
+_NAMES = "|".join(NUMBER_WORDS)
+_COUNTED = re.compile(
+    rf"(?P<numeral>(?:half an? |an? )?(?:{_NAMES})(?:[ -](?:(?:{_NAMES})\b|and(?= (?:{_NAMES})\b)))*) (?P<rest>.+)",
+    re.IGNORECASE,
 )
 _ENDS = re.compile(r"[\d})%]\Z")
+_COUNTER = re.compile("[\u4e00-\u9fff]{1,3}")  # 260个
+_MANY = re.compile("[十百千万萬亿億兆分半倍]")
 _LABEL = re.compile(r"[A-Za-z][A-Za-z'/., ()-]*(?: ?\^ ?\{? ?-?[1-4] ?\}?)?")
 _NO_LABEL = re.compile(r"\b(?:pi|sqrt|mod|sin|cos|tan|ln|log|choose|[pa]\.? ?m)\b")
 _MORE_MAGNITUDES = {"k": 10**3, "K": 10**3, "lakh": 10**5, "lakhs": 10**5, "crore": 10**7, "crores": 10**7}
@@ -45,6 +52,8 @@ def without_label(body: str) -> Labelled:
     if not rest:
         return Labelled(body)
     if not _ENDS.search(numeral):
+        if counted := _COUNTED.fullmatch(without_marks(body)):  # eight such lines
+            return _labelled(counted["numeral"], " ", False, counted["rest"]) or Labelled(body)
         words, _, last = without_marks(body).rpartition(" ")  # forty-two percent
         return Labelled(words, known_unit(last)) if words and known_unit(last) else Labelled(body)
     marked, text = rest.startswith(OPEN), without_marks(rest).strip()
@@ -52,6 +61,8 @@ def without_label(body: str) -> Labelled:
 
 
 def _labelled(numeral: str, gap: str, marked: bool, text: str) -> Labelled | None:
+    if _COUNTER.fullmatch(text) and not _MANY.search(text):
+        return Labelled(numeral, label=text)
     if (marked or _is_apart(text, gap)) and (unit := known_unit(text)):
         return Labelled(numeral, unit)
     first, _, others = text.partition(" ")

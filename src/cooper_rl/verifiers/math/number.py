@@ -27,6 +27,7 @@ _REPEATING = re.compile(r"(-?)(\d*)\.(\d*)\\(?:overline|bar) ?\{? ?(\d+) ?\}?")
 _PART = re.compile(
     r"(?P<numeral>\d+(?:\.\d+)?|[a-z]+(?:-[a-z]+)?) ?(?P<unit>[A-Za-z]+)(?:, and |,? and | |, |\Z)", re.IGNORECASE
 )
+_OUT_OF = re.compile(r"\d[\d,]*(?= out of )")
 _ZEROS = re.compile(r"[-+]?00")
 _CLOCK = re.compile(r"\d{1,2}:\d\d(?!\d)")
 _HOUR = re.compile(r"\d{1,2}")
@@ -55,6 +56,7 @@ class Number(AnswerForm):
     scaled: bool = False  # written with a magnitude: 2 million
     half_day: str = ""  # "a" or "p" of a time of day: 10:30 am
     label: str = ""
+    part: Fraction | None = None  # 9 of "9 out of 12"
 
     @classmethod
     def parse(cls, text: str, read: Read) -> Number | None:
@@ -132,6 +134,8 @@ class Number(AnswerForm):
             return True
         if self.base != answer.base:
             return self.value == answer.value or (self.base is None and _digits(answer) == str(self.value))
+        if answer.part == self.value or self.part == answer.value:
+            return True
         values = in_one_unit(self.value, self.unit, answer.value, answer.unit)
         if values is None:
             return False
@@ -197,6 +201,7 @@ def number(text: str) -> Number | None:
         scaled=scale != 1,
         half_day=half_day,
         label=after.label,
+        part=Fraction(part[0].replace(",", "")) if (part := _OUT_OF.match(body)) else None,
     )
 
 

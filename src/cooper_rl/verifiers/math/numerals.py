@@ -111,6 +111,8 @@ def in_words(body: str) -> Numeral | None:
     if repeated:
         found, numeral = in_words(repeated.group("words")), in_digits(repeated.group("numeral"))
         return found if found and numeral and found[0] == numeral[0] else None
+    if halved := re.fullmatch(rf"half an? (?P<magnitude>{'|'.join(MAGNITUDES)})", text):
+        return Fraction(MAGNITUDES[halved["magnitude"]], 2), None
     words = text.split()
     if not words or len(words) > 20:
         return None

@@ -19,7 +19,7 @@ from cooper_rl.verifiers.math.intervals import Intervals
 from cooper_rl.verifiers.math.markup import CLOSE, OPEN, strip_markup
 from cooper_rl.verifiers.math.matrix import Matrix
 from cooper_rl.verifiers.math.number import Number
-from cooper_rl.verifiers.math.relation import Relation
+from cooper_rl.verifiers.math.relation import Congruence, Relation
 from cooper_rl.verifiers.math.units import CURRENCIES
 from cooper_rl.verifiers.math.words import Words
 from cooper_rl.verifiers.math.wrapped import Assignment, Brackets, SetBuilder
@@ -36,6 +36,8 @@ _INTEGER = re.compile(  # the note on k in k \pi: ", k \in \mathbb{Z}", "(k \in 
 _CURRENCY = re.compile(
     r"[-+\s(]*(?:\\(?=\$)|(?=[€£¥₹])|(?=\$\s*[-\d.,]+\s*\Z))(?P<sign>[$€£¥₹])\s*[-\d.,]+"
 )  # $5$ is 5
+_EXACTLY = "(?:exactly|precisely|only|just|a total of|equal to) "
+_LEAD = re.compile(rf"\A{_EXACTLY}|(?<=\A{OPEN}){_EXACTLY}")
 _EDGES = re.compile(r"\A(?:[ ,;]|\.(?!\d))+|[ .,;]+\Z")
 
 
@@ -49,6 +51,7 @@ class Shape(Protocol):
 READ_ORDER: tuple[type[Shape], ...] = (
     Date,
     Number,
+    Congruence,
     Matrix,
     Assignment,
     SetBuilder,
@@ -78,7 +81,7 @@ class Reader:
 
     def _form_of(self, text: str) -> AnswerForm | None:
         """The form of an answer with any markup; None if no form can read it."""
-        plain = _without_integer(strip_markup(text))
+        plain = _LEAD.sub("", _without_integer(strip_markup(text)))
         form = self._read(plain, 0) if plain else None
         if (
             isinstance(form, Number)

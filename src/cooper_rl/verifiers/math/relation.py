@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,9 +10,14 @@ from cooper_rl.verifiers.math import algebra
 from cooper_rl.verifiers.math.date import Date
 from cooper_rl.verifiers.math.expression import Expression, as_sympy
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Read
-from cooper_rl.verifiers.math.markup import split_top
+from cooper_rl.verifiers.math.markup import split_top, without_marks, without_spaces
 from cooper_rl.verifiers.math.number import Number
 from cooper_rl.verifiers.math.phrases import COMPARISON_SIGN
+
+_CONGRUENCE = re.compile(
+    r"(?:(?P<left>[^=]+?) ?(?:\\equiv|=) ?)?(?P<residue>-?\d{1,9}) ?\(? ?(?:\\[pb]?mod|mod(?:ulo)?)"
+    r" ?\{? ?(?P<modulus>\d{1,9}) ?\}? ?\)?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +81,32 @@ def _same_equation(reference: Relation | None, answer: Relation | None) -> Compa
     left, right, other_left, other_right = sides
     same = algebra.same_solutions(left - right, other_left - other_right)
     return Comparison.OPEN if same is None else Comparison.of(same)
+
+
+@dataclass(frozen=True, slots=True)
+class Congruence(AnswerForm):
+    """`x \\equiv 3 \\pmod 7`: a residue, its modulus, and what has it."""
+
+    kind: ClassVar[str] = "relation"
+    left: str
+    residue: int
+    modulus: int
+
+    @classmethod
+    def parse(cls, text: str, read: Read) -> Congruence | None:
+        found = _CONGRUENCE.fullmatch(without_marks(text))
+        if not found or int(found["modulus"]) == 0:
+            return None
+        return cls(without_spaces(found["left"] or ""), int(found["residue"]), int(found["modulus"]))
+
+    def compare(self, answer: AnswerForm) -> Comparison:
+        """Compares residues of one modulus. Another modulus, and a number alone, are OPEN."""
+        if not isinstance(answer, Congruence) or (self.left and answer.left and self.left != answer.left):
+            return Comparison.OPEN
+        if self.modulus != answer.modulus:
+            return Comparison.OPEN
+        return Comparison.of((self.residue - answer.residue) % self.modulus == 0)
+
+    def compare_as_answer(self, reference: AnswerForm) -> Comparison:
+        """OPEN: the reference names no modulus."""
+        return Comparison.OPEN

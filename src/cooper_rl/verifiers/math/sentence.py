@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from cooper_rl.verifiers.math.account import matters
 from cooper_rl.verifiers.math.numerals import NUMBER_WORDS
 
 MAX_SENTENCE = 300
@@ -19,15 +18,24 @@ _COPULA = re.compile(
     r"(?:(?:therefore|thus|then|hence|exactly|simply|just|equal to|a total of|of|égale? à|gleich|igual a)\b)?",
     re.IGNORECASE,
 )
-_FIRST_VALUE = re.compile(rf"-?[$€£]?\.?\d|\\(?:d?frac|sqrt)|\b(?:{'|'.join(NUMBER_WORDS)})\b", re.IGNORECASE)
+_FIRST_VALUE = re.compile(
+    rf"-?[$€£]?\.?\d|\\(?:d?frac|sqrt)|\b(?:half an? |an? )?(?:{'|'.join(NUMBER_WORDS)})\b", re.IGNORECASE
+)
 _MARKED = re.compile(r"\*\*([^*]+?)\.?\*\*|(?<![\\\w])\$([^$\s][^$]*)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]")
 _UNSURE = re.compile(
     r"\b(?:if|unless|suppose|assum\w+|would|could|might|may|perhaps|maybe|probably|guess|think|cannot|can't|isn't|not|never|wrong|"
-    r"incorrect|false|instead of|rather than|claim\w*|conjectur\w+|between|either)\b",
+    r"incorrect|instead of|rather than|claim\w*|conjectur\w+|between|either)\b",
+    re.IGNORECASE,
+)
+_CHANGED = re.compile(  # words before a number that make it another one
+    r"(?:\b(?:square|cube|root|multiple|factor|divisor|power|half|thirds?|quarters?|fraction|percent(?:age)?"
+    r"|inverse|reciprocal|negative|opposite|logarithm|sum|difference|product|quotient)s? of|\b(?:times|than|minus|plus|by|about|approximately"
+    r"|around|roughly|nearly|almost|least|most|not|over|under|below|above|mod|modulo|base))[\s$*(\\]*\Z",
     re.IGNORECASE,
 )
 _UNCOMPUTED = re.compile(
-    r"\\(?:binom|log|ln|sin|cos|tan|sum|prod|int|lfloor|lceil|sqrt)|\d ?[CP] ?\d|\}?_ ?\{?\d+\}? ?[CP]|[CP]\(\d|\d ?!"
+    r"\\(?:binom|log|ln|sin|cos|tan|sum|prod|int|lfloor|lceil|sqrt)|\d ?[CP] ?\d"
+    r"|\}?_ ?\{?\d+\}? ?[CP]|[CP]\(\d|\d ?!|\b[Ff]or every \d"
 )
 
 
@@ -54,7 +62,7 @@ def values_said(text: str) -> Iterator[str]:
     if verbs:
         yield sentence[verbs[-1].end() :].strip(" $.")
     first = _FIRST_VALUE.search(sentence)
-    if first and not matters(sentence[max(0, first.start() - 20) : first.start()].rpartition(" ")[2]):
+    if first and not _CHANGED.search(sentence[: first.start()]):
         yield sentence[first.start() :].strip(" $.")
 
 

@@ -29,6 +29,9 @@ _CONCLUSION = re.compile(  # may come before a bare answer
     r"(?!.*(?:[,;]|\band\b|\bor\b))",
     re.IGNORECASE,
 )
+_EXAMPLE = re.compile(
+    r"\b(?:for instance|for example|e\.g\.|such as|of the form|in the form)[^.\n]{0,20}\Z", re.IGNORECASE
+)
 _EMPTY_BOX = re.compile(rf"{_BOX.pattern}\s*\}}")
 _STATED = re.compile(
     r"(?:\b(?:final |correct |right )?(?:answer|option|choice)\s*(?:is|:|=|would be|must be)"
@@ -36,7 +39,7 @@ _STATED = re.compile(
     r"|\b(?:antwort|r[ée]ponse(?: finale)?|respuesta(?: final)?|resultado|r[ée]sultat)\W{0,4}\s*"
     r"(?::|\b(?:ist|lautet|est|es)\b)"
     r"|答案(?:是|为|為|\W{0,3}[:：])|答\s*[:：])"
-    r"[\s*:#]*(?:(?:therefore|thus|then|just|simply|equal to|indeed)\b)?\s*",
+    r"[\s*:#]*(?:(?:therefore|thus|then|just|simply|equal to|indeed|donc|also|somit|daher|entonces|pues)\b)?\s*",
     re.IGNORECASE,
 )
 _APPRAISAL = re.compile(
@@ -72,7 +75,9 @@ _MAYBE = re.compile(
 _DOUBT = re.compile(r"\b(?:could|might|may) be\b[^\n]{1,300}\b(?:but|or) (?:maybe|perhaps|possibly)\b", re.IGNORECASE)
 _OR_BETWEEN = re.compile(r"[^\n]{0,20}\b(?:or|maybe|perhaps|possibly)\b[^\n]{0,20}", re.IGNORECASE)
 _VERB = re.compile(
-    r"\b(?:is|are|was|were|has|have|had|makes?|gets?|gives?|equals|will|would|needs?|so|thus|there)\b", re.IGNORECASE
+    r"\b(?:is|are|was|were|has|have|had|makes?|gets?|gives?|equals|will|would|needs?|so|thus|there|lautet|beträgt|ist|sind"
+    r"|est|sont|es|son)\b|(?-i:^\s*[A-Z][a-z']* [a-z]{2,} (?!and\b))",
+    re.IGNORECASE,
 )
 
 
@@ -129,7 +134,7 @@ def _boxes(text: str) -> tuple[list[str], list[str]]:
             depth += 1 if brace.group() == "{" else -1
             if depth == 0:
                 content = text[start : brace.start()].strip()
-                if content:
+                if content and not _EXAMPLE.search(text[max(0, match.start() - 60) : match.start()]):
                     boxes.append(content)
                     gaps.append(text[end : match.start()])
                 end = brace.end()

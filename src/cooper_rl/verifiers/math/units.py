@@ -100,7 +100,8 @@ _SIGNS = {
     **_PLAIN_SYMBOLS,
 }
 _FACTOR = re.compile(
-    r" ?(?P<over>/|per |\* ?)? ?(?P<open>\()?(?P<power>squared? |cub(?:ic|ed) |sq\.? |cu\.? )?(?P<name>°?[A-Za-zμΩ¢]+)\.?"
+    r" ?(?P<over>/|per |\* ?)? ?(?P<open>\()?(?P<power>squared? |cub(?:ic|ed) |sq\.? |cu\.? )?"
+    r"(?P<name>°?[A-Za-zμΩ¢]+)\.?"
     r"(?: ?\^ ?\{? ?(?P<exponent>-?[1-9]) ?\}?|(?P<after> squared| cubed))?(?P<close>\))?"
 )
 _DEGREES = re.compile(r"(?:°|degrees?) ?(celsius|fahrenheit|kelvin|[CFK])\b", re.IGNORECASE)
@@ -143,6 +144,7 @@ class Measure:
 @lru_cache(maxsize=4096)
 def known_unit(text: str) -> str:
     """A unit in pint's writing ("km/h" becomes "kilometer/hour"); "" for words that are only a label ("apples")."""
+    text = text.replace("\\mu ", "μ").replace("\\mu", "μ").replace("\\Omega", "Ω")
     text = _DEGREES.sub(lambda found: {"c": "°C", "f": "°F", "k": "K"}[found[1][0].lower()], text.strip(" .,"))
     if not text or len(text) > MAX_DIGITS:
         return ""

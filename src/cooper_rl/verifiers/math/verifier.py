@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -34,6 +35,11 @@ from cooper_rl.verifiers.math.stated import (
 )
 from cooper_rl.verifiers.math.words import Words
 
+_SCALED = re.compile(r"\d[\d.,]*[kKMBT]")
+_EXCLAIMED = re.compile(r"-?[\d.,]+!")
+_CHOICE_BEFORE = re.compile(
+    r"\s*\\text(?:bf|rm)?\s*\{\s*\(?[A-J][).:]*\s*\}[\s:.]*(?:\\[ ,;]|~|\\quad)*\s*(?=\S)|\([A-J]\)\s+(?=\S)"
+)
 MAX_PARTS = 5  # boxes that may be answers to a question's parts; who boxes more is guessing
 
 
@@ -78,41 +84,50 @@ class MathVerifier:
         text = reading.stated
         if text and same_text(answer_of_reference, text):
             return Verification.compared(True, shown(answer_of_reference), shown(text))
+        if text and gold and _EXCLAIMED.fullmatch(text) and not reading.boxes:  # "the answer is 39!" is no factorial
+            exclaimed = self._form_of(text[:-1])
+            text = text[:-1] if exclaimed and compare(gold, exclaimed) is Comparison.EQUAL else text
         answer = self._answer_form(text, gold, bare=reading.bare) if text else None
         said = self._said(gold, reading, answer)
         if said.get(Comparison.EQUAL):
             return Verification.compared(True, shown(reference), said[Comparison.EQUAL])
-        if not said and _may_be_absent(gold, reading, answer) and is_absent(gold, reading.completion):
+        if (
+            Comparison.OPEN not in said
+            and _may_be_absent(gold, reading, answer)
+            and is_absent(gold, reading.completion)
+        ):
             return Verification.compared(False, shown(reference), shown(text or last_figure(completion) or ""))
-        return self._compared(reference, gold, reading, answer)
+        return self._compared(reference, gold, reading, answer, guess=Comparison.DIFFERENT not in said)
 
     def _compared(
-        self, reference: str, gold: AnswerForm | None, reading: Reading, answer: AnswerForm | None
+        self, reference: str, gold: AnswerForm | None, reading: Reading, answer: AnswerForm | None, *, guess: bool
     ) -> Verification:
-        """The verdict by comparing the stated answer, or else the number with which the text ends."""
-        guess = _states_nothing(reading, answer) and (
+        """The verdict by comparing the stated answer, or else, if wanted, the number with which the text ends."""
+        number = _states_nothing(reading, answer) and (
             closing_number(reading.completion) or last_figure(reading.completion)
         )
-        if guess and isinstance(gold, Number) and not gold.unit:
-            return _explain_guess(reference, gold, self._form_of(guess), guess)
+        if guess and number and isinstance(gold, Number) and not gold.unit:
+            return _explain_guess(reference, gold, self._form_of(number), number)
         if reading.stated is None or answer is None:
             return _by_library(reference, gold, reading)
         return _explain_forms(reference, gold, reading, reading.stated, answer)
 
     def _said(self, gold: AnswerForm | None, reading: Reading, answer: AnswerForm | None) -> dict[Comparison, str]:
-        """What the last sentence of a text without a box states: the text that is equal to the reference, or open.
+        """What the last sentence of a text without a box states, by how it compares with the reference.
 
         It is read where the text states no answer, or states it in a sentence.
         """
-        sentence = isinstance(answer, Words | None) and not reading.boxes and not isinstance(gold, Words)
+        words = isinstance(gold, Words)
+        sentence = isinstance(answer, Words | None) and not reading.boxes and (reading.bare or not words)
         if gold is None or not (sentence or _states_nothing(reading, answer)):
             return {}
         forms = [(text, self._form_of(text)) for text in values_said(reading.completion)]
-        found = {compare(gold, form): text for text, form in forms if form}
-        return {result: text for result, text in found.items() if result in (Comparison.EQUAL, Comparison.OPEN)}
+        return {compare(gold, form): text for text, form in forms if form}
 
     def _answer_form(self, text: str, gold: AnswerForm | None, *, bare: bool) -> AnswerForm | None:
         """The form of the stated answer. For `4 + 5 = 9` it is that of the right side; None for running text."""
+        if isinstance(gold, Number) and (choice := _CHOICE_BEFORE.match(text)):
+            text = text[choice.end() :]  # (B) 1/2
         answer = self._form_of(text)
         if isinstance(answer, Relation) and answer.sign == "=" and not isinstance(gold, Relation | Expression | None):
             right = self._form_of(text.rpartition("=")[2])
@@ -176,6 +191,8 @@ def _may_be_absent(gold: AnswerForm | None, reading: Reading, answer: AnswerForm
     if answer is None:
         return _states_nothing(reading, answer)
     if not isinstance(gold, Number) or choice_letter(answer) or compare(gold, answer) is Comparison.EQUAL:
+        return False
+    if isinstance(answer, Expression) and _SCALED.fullmatch(answer.text):  # 56M may be 56 million
         return False
     return has_letters(answer) if isinstance(answer, Expression) else not isinstance(answer, Number | Partial)
 
