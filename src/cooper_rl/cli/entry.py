@@ -5,7 +5,6 @@ Each command imports what it needs only when it runs, so that `--help` answers q
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Annotated
 
@@ -15,10 +14,6 @@ from cooper_rl.cli import evaluating, labelling, scoring, serving, training, ver
 from cooper_rl.cli.options import WITH_OVERRIDES, RecipeCommand
 from cooper_rl.cli.running import run
 from cooper_rl.ranks import RankExit
-
-os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that spin while they wait starve each other on a busy CPU
 
 app = typer.Typer(
     help="Train a reasoning policy and its reference-based reward model together.",
