@@ -24,10 +24,10 @@ NEEDS += ("pint", "flexcache", "flexparser", "platformdirs", "typing_extensions"
 
 TIMED = f"""
 import sys, time
-started = time.perf_counter()
+started = time.process_time()
 import cooper_rl
 from cooper_rl import RuleVerifier
-seconds = time.perf_counter() - started
+seconds = time.process_time() - started
 print(seconds)
 print(*[name for name in {HEAVY!r} if name in sys.modules])
 """
@@ -63,7 +63,7 @@ def alone(tmp_path_factory):
 
 
 def test_the_verifier_is_imported_at_once():
-    """The best of five, since the machine may be busy."""
+    """Seconds of one processor, the best of five: how long one waits depends on what else runs."""
     done = [python(TIMED) for _ in range(5)]
     seconds, heavy = zip(*(each.stdout.splitlines() for each in done), strict=True)
     assert set(heavy) == {""} and min(map(float, seconds)) < IMPORT_SECONDS, (seconds, heavy)
