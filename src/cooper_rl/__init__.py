@@ -30,4 +30,9 @@ def __getattr__(name: str) -> Any:
     """Imports a name when it is first used: the verifier needs no torch, and importing the trainer takes 10 seconds."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    try:
+        return getattr(import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith(f"{__name__}."):  # cooper-rl-verifier has the verifier's modules only
+            raise ImportError(f"{name} is not in cooper-rl-verifier: pip install cooper-rl", name=__name__) from error
+        raise

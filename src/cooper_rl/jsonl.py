@@ -6,13 +6,14 @@ import gzip
 import json
 import math
 import os
+import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import IO, Any, TextIO, cast
 
-from cooper_rl.errors import BadInputError
+from cooper_rl.errors import BadInputError, MissingFileError
 
 REFERENCE_FIELDS = ("reference", "reference_answer", "answer")
 COMPLETION_FIELDS = ("completion", "response")
@@ -30,6 +31,22 @@ def open_lines(path: Path, newline: str | None = None) -> TextIO:
     """
     opener = gzip.open if path.suffix == ".gz" else open
     return cast(TextIO, opener(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline=newline))
+
+
+@contextmanager
+def opened(file: Path | None) -> Iterator[tuple[IO[str], str]]:
+    """The lines of a file, or of stdin without one or with `-`, with the name that error messages use.
+
+    Raises:
+        MissingFileError: there is no such file.
+    """
+    if file is None or file == Path("-"):
+        yield sys.stdin, "<stdin>"
+        return
+    if not file.is_file():
+        raise MissingFileError(f"{file}: {'a folder, not a file' if file.is_dir() else 'no such file'}")
+    with open_lines(file) as lines:
+        yield lines, str(file)
 
 
 def not_utf_8(place: str, error: UnicodeEncodeError) -> BadInputError:

@@ -9,10 +9,9 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from cooper_rl.checkpoints import complete_checkpoint, last_checkpoint
-from cooper_rl.cli.options import opened
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.process import evaluate_process
-from cooper_rl.jsonl import records
+from cooper_rl.jsonl import opened, records
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.settings.files import EMBEDDED, base_of
 from cooper_rl.settings.reward_model import RewardModelTrainConfig

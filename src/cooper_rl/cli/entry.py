@@ -5,20 +5,15 @@ Each command imports what it needs only when it runs, so that `--help` answers q
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Annotated
 
 import typer
 
-from cooper_rl.cli import evaluating, judging, labelling, serving, training, watching
+from cooper_rl.cli import evaluating, labelling, scoring, serving, training, verifying, watching
 from cooper_rl.cli.options import WITH_OVERRIDES, RecipeCommand
-from cooper_rl.errors import BadInputError, CooperError
+from cooper_rl.cli.running import run
 from cooper_rl.ranks import RankExit
-
-os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that spin while they wait starve each other on a busy CPU
 
 app = typer.Typer(
     help="Train a reasoning policy and its reference-based reward model together.",
@@ -29,8 +24,8 @@ app = typer.Typer(
 )
 app.command("train", cls=RecipeCommand, context_settings=WITH_OVERRIDES)(training.train)
 app.command("compare", context_settings=WITH_OVERRIDES)(training.compare)
-app.command("verify")(judging.verify)
-app.command("score")(judging.score)
+app.command("verify")(verifying.verify)
+app.command("score")(scoring.score)
 app.command("collect", cls=RecipeCommand, context_settings=WITH_OVERRIDES)(labelling.collect)
 app.command("annotate", cls=RecipeCommand, context_settings=WITH_OVERRIDES)(labelling.annotate)
 app.command("train-rm", cls=RecipeCommand, context_settings=WITH_OVERRIDES)(labelling.train_rm)
@@ -55,17 +50,6 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
 def main() -> None:
     """Entry point: errors become one line on stderr and an exit code (2 bad input, 1 failed)."""
     ending = RankExit()
-    try:
-        app()
-    except SystemExit as end:
-        code = int(end.code or 0)
-    except BrokenPipeError:
-        code = 0
-    except (CooperError, OSError) as error:  # OSError: a full disk, a folder that cannot be written to
-        code = 2 if isinstance(error, BadInputError) else 1
-        typer.echo(f"cooper: {'error' if code == 2 else 'failed'}: {error}", err=True)
-    except KeyboardInterrupt:
-        code = 130
-        typer.echo("cooper: interrupted; train, compare, collect, annotate and eval go on with --resume", err=True)
+    code = run(app)
     ending.leave(code)
     sys.exit(code)

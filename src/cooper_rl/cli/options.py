@@ -1,18 +1,12 @@
-"""What several commands share: options, the help of a recipe's settings, and input files."""
+"""What several commands share: options, and the help of a recipe's settings."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
-
-from cooper_rl.errors import MissingFileError
-from cooper_rl.jsonl import open_lines
 
 WITH_OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 Config = Annotated[Path | None, typer.Option("--config", help="Recipe (YAML). Any setting can follow as --key value.")]
@@ -34,15 +28,3 @@ class RecipeCommand(TyperCommand):
                 formatter.write_dl(keys)
         if takes_training_recipe(str(self.name)):
             formatter.write("\nand every field of TRL's GRPOConfig.\n")
-
-
-@contextmanager
-def opened(file: Path | None) -> Iterator[tuple[IO[str], str]]:
-    """The lines of a file, or of stdin without one or with `-`, with the name that error messages use."""
-    if file is None or file == Path("-"):
-        yield sys.stdin, "<stdin>"
-        return
-    if not file.is_file():
-        raise MissingFileError(f"{file}: no such file")
-    with open_lines(file) as lines:
-        yield lines, str(file)

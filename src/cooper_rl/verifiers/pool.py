@@ -6,108 +6,27 @@ deadline here. A worker that misses it is killed and replaced, and only that ite
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import json
+import math
 import os
 import queue
-import select
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from itertools import islice
-from typing import IO, Any
+from typing import Any
+from weakref import WeakSet
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.records import Reason, Verdict, Verification, texts
+from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers.kinds import import_path
-from cooper_rl.verifiers.worker import HEADER
+from cooper_rl.verifiers.process import Worker
 
 Reference = str | Sequence[str]  # a text, or several texts of which each is right
 
 BATCH = 64
-START_SECONDS = 120.0
 RECYCLE_AFTER = 20_000  # items after which a worker is replaced
 MAX_CHARACTERS = 200_000  # a worker gets only the end of a longer text, since that is where the answer is
-
-
-class _Worker:
-    """One process and its two pipes."""
-
-    def __init__(self, path: str, memory_limit_mb: int) -> None:
-        with tempfile.TemporaryFile() as errors:  # a worker writes no more into it once it is ready
-            self._start(path, memory_limit_mb, errors)
-
-    def _start(self, path: str, memory_limit_mb: int, errors: IO[bytes]) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "cooper_rl.verifiers.worker", path, str(memory_limit_mb), str(os.getpid())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            bufsize=0,
-        )
-        self.items = 0
-        self._received = bytearray()
-        try:
-            self.receive(START_SECONDS)  # "ready"
-        except (EOFError, TimeoutError) as error:
-            self.kill()
-            errors.seek(0)
-            said = errors.read().decode(errors="replace").split("\n")
-            why = next((line for line in reversed(said) if line.strip()), f"it did not start in {START_SECONDS:g} s")
-            raise BadInputError(f"the verifier {path} cannot be loaded in a worker process: {why}") from error
-
-    def send(self, message: Any) -> None:
-        payload = json.dumps(message).encode("ascii")
-        data = memoryview(HEADER.pack(len(payload)) + payload)
-        assert self.process.stdin
-        while data:
-            data = data[self.process.stdin.write(data) :]
-
-    def receive(self, seconds: float) -> Any:
-        """The next message.
-
-        Raises:
-            TimeoutError: no message came within `seconds`.
-            EOFError: the process has ended.
-        """
-        deadline = time.monotonic() + seconds
-        self._fill(HEADER.size, deadline)
-        (length,) = HEADER.unpack_from(self._received)
-        end = HEADER.size + length
-        self._fill(end, deadline)
-        message = json.loads(self._received[HEADER.size : end])
-        del self._received[:end]
-        return message
-
-    def wait_for_several(self, expected: int) -> None:
-        """Waits a moment if many answers are expected, since waking up for each costs more than reading it."""
-        if expected > 8 and len(self._received) < HEADER.size:
-            time.sleep(0.002)
-
-    def _fill(self, count: int, deadline: float) -> None:
-        """Reads until the buffer has at least `count` bytes."""
-        assert self.process.stdout
-        descriptor = self.process.stdout.fileno()
-        while len(self._received) < count:
-            if not select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                raise TimeoutError
-            piece = os.read(descriptor, 65536)
-            if not piece:
-                raise EOFError
-            self._received += piece
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout):
-            if stream:
-                with contextlib.suppress(OSError):
-                    stream.close()
+_OPEN: WeakSet[RuleVerifier] = WeakSet()  # those of this process; a fork gives each of them workers of its own
 
 
 class RuleVerifier:
@@ -127,7 +46,7 @@ class RuleVerifier:
         memory_limit_mb: limit of a worker's address space; an item that needs more gets the verdict ERROR.
 
     Raises:
-        BadInputError: there is no verifier of this kind, or a worker cannot load it.
+        BadInputError: there is no verifier of this kind, a number cannot be used, or a worker cannot load the verifier.
     """
 
     def __init__(
@@ -138,16 +57,17 @@ class RuleVerifier:
         deadline_seconds: float = 5.0,
         memory_limit_mb: int = 2048,
     ) -> None:
+        check_limits(workers, deadline_seconds, memory_limit_mb)
         self.kind = kind
         self.deadline_seconds = deadline_seconds
         self._path = import_path(kind)
         self._memory_limit_mb = memory_limit_mb
         self._size = workers
         self._open()
+        _OPEN.add(self)
 
     def _open(self) -> None:
-        self._process = os.getpid()
-        self._slots: queue.SimpleQueue[_Worker | None] = queue.SimpleQueue()
+        self._slots: queue.SimpleQueue[Worker | None] = queue.SimpleQueue()
         for _ in range(self._size):
             self._slots.put(None)
         self._threads = ThreadPoolExecutor(self._size, thread_name_prefix="rule-verifier")
@@ -176,43 +96,45 @@ class RuleVerifier:
             references: a text for each completion, or several texts that are all right (`by_several`).
 
         Raises:
-            ValueError: the numbers of references and completions differ, or an item is neither a text nor a number.
+            BadInputError: the numbers of references and completions differ, or an item is neither a text nor a number.
         """
-        several = [list(r) if isinstance(r, list | tuple) else [r] for r in references]
-        if not all(several):
-            raise ValueError(f"references: item {several.index([])} has no text")
-        flat, completions = (
-            texts([r for each in several for r in each], "references"),
-            texts(completions, "completions"),
-        )
-        if len(several) != len(completions):
-            raise ValueError(f"{len(several)} references for {len(completions)} completions")
-        repeated = [completion for each, completion in zip(several, completions, strict=True) for _ in each]
-        found = iter(self._explained(flat, repeated))
-        return [by_several(list(islice(found, len(each)))) for each in several]
-
-    def _explained(self, references: list[str], completions: list[str]) -> list[Verification]:
-        if self._process != os.getpid():  # this is a fork, and the pipes belong to the parent
-            self._open()
-        # completions of the same reference go to the same worker, which then parses the reference once
-        order = sorted(range(len(references)), key=lambda i: references[i])
-        items = [(_tail(references[i]), _tail(completions[i])) for i in order]
-        size = max(1, min(BATCH, -(-len(items) // self._size)))
-        futures = [self._threads.submit(self._run, items[start : start + size]) for start in range(0, len(items), size)]
-        found = [verification for future in futures for verification in future.result()]
-        return [verification for _, verification in sorted(zip(order, found, strict=True), key=lambda pair: pair[0])]
+        asked = _Asked(references, completions)
+        return asked.answered([future.result() for future in self._submitted(asked)])
 
     async def averify(self, reference: Reference, completion: str) -> Verdict:
         """`verify` for asyncio. It does not block the event loop."""
-        return await asyncio.to_thread(self.verify, reference, completion)
+        return (await self.aexplain(reference, completion)).verdict
+
+    async def averify_many(self, references: Sequence[Reference], completions: Sequence[str]) -> list[Verdict]:
+        """`verify_many` for asyncio."""
+        return [verification.verdict for verification in await self.aexplain_many(references, completions)]
+
+    async def aexplain(self, reference: Reference, completion: str) -> Verification:
+        """`explain` for asyncio."""
+        return (await self.aexplain_many([reference], [completion]))[0]
+
+    async def aexplain_many(self, references: Sequence[Reference], completions: Sequence[str]) -> list[Verification]:
+        """`explain_many` for asyncio. Where it is cancelled, what no worker has begun is not judged."""
+        import asyncio  # here, since it makes up half of this module's import time
+
+        asked = _Asked(references, completions)
+        return asked.answered(await asyncio.gather(*map(asyncio.wrap_future, self._submitted(asked))))
+
+    def _submitted(self, asked: _Asked) -> list[Future[list[Verification]]]:
+        size = max(1, min(BATCH, -(-len(asked.items) // self._size)))
+        starts = range(0, len(asked.items), size)
+        return [self._threads.submit(self._run, asked.items[start : start + size]) for start in starts]
 
     def _run(self, items: list[tuple[str, str]]) -> list[Verification]:
         """Judges one batch on one worker. A worker that dies or hangs is replaced, and the batch is continued."""
-        worker = self._slots.get()
+        worker, whole = self._slots.get(), False
         done: list[Verification] = []
         try:
+            if worker and worker.ended:
+                worker.kill()
+                worker = None
             while len(done) < len(items):
-                worker = worker or _Worker(self._path, self._memory_limit_mb)
+                worker = worker or Worker(self._path, self._memory_limit_mb)
                 try:
                     worker.send(items[len(done) :])
                     while len(done) < len(items):
@@ -225,10 +147,11 @@ class RuleVerifier:
                     late = isinstance(error, TimeoutError)
                     verdict, reason = (Verdict.TIMEOUT, Reason.DEADLINE) if late else (Verdict.ERROR, Reason.CRASH)
                     done.append(Verification(verdict, reason))
-            if worker and worker.items > RECYCLE_AFTER:
+            whole = True
+        finally:
+            if worker and not (whole and worker.items <= RECYCLE_AFTER):  # it may still have answers of this batch
                 worker.kill()
                 worker = None
-        finally:
             self._slots.put(worker)
         return done
 
@@ -245,6 +168,59 @@ class RuleVerifier:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class _Asked:
+    """The items of one call, in the order in which they are judged."""
+
+    def __init__(self, references: Sequence[Reference], completions: Sequence[str]) -> None:
+        several = [r if isinstance(r, list | tuple) else [r] for r in _column(references, "references")]
+        said = [[completion] for completion in _column(completions, "completions")]
+        if len(several) != len(said):
+            raise BadInputError(f"{len(several)} references for {len(said)} completions; give one for each")
+        golds, texts = _texts(several, "references"), [text for (text,) in _texts(said, "completions")]
+        pairs = [(_tail(gold), _tail(text)) for each, text in zip(golds, texts, strict=True) for gold in each]
+        self._counts = [len(each) for each in golds]
+        # completions of the same reference go to the same worker, which then parses the reference once
+        self._order = sorted(range(len(pairs)), key=lambda i: pairs[i][0])
+        self.items = [pairs[i] for i in self._order]
+
+    def answered(self, batches: Iterable[list[Verification]]) -> list[Verification]:
+        """A verification for each completion, in the order in which they were given."""
+        found = dict(zip(self._order, (each for batch in batches for each in batch), strict=True))
+        ordered = iter([found[i] for i in range(len(found))])
+        return [by_several(list(islice(ordered, count))) for count in self._counts]
+
+
+def check_limits(workers: int, deadline_seconds: float, memory_limit_mb: int) -> None:
+    """Refuses limits with which nothing could be judged.
+
+    Raises:
+        BadInputError: a number is too small, or not a number.
+    """
+    for name, value in (("workers", workers), ("memory_limit_mb", memory_limit_mb)):
+        if not isinstance(value, int) or value < 1:
+            raise BadInputError(f"{name}: give a whole number of at least 1, not {value!r}")
+    if not isinstance(deadline_seconds, int | float) or not 0 < deadline_seconds < math.inf:
+        raise BadInputError(f"deadline_seconds: give a number of seconds above 0, not {deadline_seconds!r}")
+
+
+def _column(given: Iterable[Any], name: str) -> list[Any]:
+    """A column as a list. One text alone is refused, since its characters would be taken for the items."""
+    if isinstance(given, str | bytes | dict) or not hasattr(given, "__iter__"):
+        raise BadInputError(f"{name}: give a list with an item for each completion, not {type(given).__name__}")
+    return list(given)
+
+
+def _texts(column: Sequence[Sequence[Any]], name: str) -> list[list[str]]:
+    """A column of one or several texts an item; numbers are written out."""
+    for place, several in enumerate(column):
+        if not several:
+            raise BadInputError(f"{name}: item {place} has no text")
+        for each in several:
+            if not isinstance(each, str | int | float):
+                raise BadInputError(f"{name}: item {place} is of type {type(each).__name__}; give a text")
+    return [[str(each) for each in several] for several in column]
 
 
 def by_several(found: Sequence[Verification]) -> Verification:
@@ -265,3 +241,12 @@ def _tail(text: str) -> str:
 def _verification(message: list[Any]) -> Verification:
     verdict, reason, *rest = message
     return Verification(Verdict(verdict), Reason(reason), *rest)
+
+
+def _after_fork() -> None:
+    """The workers and threads are the parent's: each verifier of a forked process starts its own."""
+    for verifier in _OPEN:
+        verifier._open()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,48 +1,28 @@
-"""A worker process: it reads length-prefixed JSON requests on stdin and answers on stdout, one item at a time.
+"""A worker process: it reads requests on stdin and answers on stdout (`framing`), one item at a time.
 
-The pool starts it as `python -m cooper_rl.verifiers.worker PATH MEMORY_MB`. It ends when its stdin closes, so that it
-does not outlive a killed parent.
+The pool starts it (`process`). It ends when its stdin closes, so that it does not outlive a killed parent.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
-import json
 import os
 import resource
 import signal
-import struct
 import sys
 from dataclasses import fields, replace
 from functools import lru_cache
-from typing import Any, BinaryIO
 
 from cooper_rl.records import Reason, Verdict, Verification
+from cooper_rl.verifiers.framing import receive, send
 from cooper_rl.verifiers.kinds import Explain, load
 from cooper_rl.verifiers.math.markup import strip_markup, without_spaces
 from cooper_rl.verifiers.math.number import number
 from cooper_rl.verifiers.math.stated import has_answer, hedged, read
 
-HEADER = struct.Struct("<I")
 MAX_ERROR = 200  # characters of an error's message that are kept
 FIELDS = [field.name for field in fields(Verification)]  # of an answer, in this order
-
-
-def send(stream: BinaryIO, message: Any) -> None:
-    """Writes one message: four bytes of length, then JSON."""
-    payload = json.dumps(message).encode("ascii")
-    stream.write(HEADER.pack(len(payload)) + payload)
-    stream.flush()
-
-
-def receive(stream: BinaryIO) -> Any:
-    """The next message, or None at the end of the stream."""
-    header = stream.read(HEADER.size)
-    if len(header) < HEADER.size:
-        return None
-    payload = stream.read(HEADER.unpack(header)[0])
-    return json.loads(payload)
 
 
 def judge(explain: Explain, reference: str, completion: str) -> Verification:
@@ -104,7 +84,3 @@ def main() -> None:
         for reference, completion in items:
             found = judge(explain, reference, completion)
             send(answers, [getattr(found, name) for name in FIELDS])
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""The commands that judge completions: verify by rule, score by a reward model."""
+"""The command that judges completions by rule."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import Annotated
 
 import typer
 
-from cooper_rl.cli.options import Bf16, opened
 from cooper_rl.errors import BadInputError
-from cooper_rl.steps import KINDS
+from cooper_rl.jsonl import opened
 
 
 def verify(
@@ -46,11 +45,7 @@ def verify(
     from cooper_rl.verifiers import RuleVerifier
     from cooper_rl.verifiers.stream import finished, verify_stream
 
-    if output and output.exists() and not resume:
-        raise BadInputError(f"{output}: already exists; continue it with --resume or give another --output")
-    before = finished(output) if output and output.exists() else Counter[str]()
-    if output:
-        output.parent.mkdir(parents=True, exist_ok=True)
+    before = finished(output) if output and continues(output, resume) else Counter[str]()
     with (
         opened(file) as (lines, name),
         RuleVerifier(verifier, workers=workers, deadline_seconds=deadline_seconds) as rule,
@@ -63,34 +58,20 @@ def verify(
     typer.echo(", ".join(f"{verdict} {count}" for verdict, count in sorted(counts.items())) or "no record", err=True)
 
 
-def score(
-    model: Annotated[
-        str,
-        typer.Option(
-            help="A VerifyRM: folder, hub id, or a shipped one: nano, nano-weekdays, smollm2-135m, smollm2-135m-beyond."
-        ),
-    ],
-    file: Annotated[
-        Path | None, typer.Argument(help="JSONL {question, reference, completion}; stdin by default.")
-    ] = None,
-    spans: Annotated[
-        str | None,
-        typer.Option(help="Also add the value after each step: step_ends and step_values; steps are line or sentence."),
-    ] = None,
-    bf16: Bf16 = False,
-) -> None:
-    """Score completions with a VerifyRM: the same records with a score from 0 to 1.
+def continues(output: Path, resume: bool) -> bool:
+    """Whether the output file is there and is to be continued. Else its folder is made.
 
-    Example: cooper score --model nano triples.jsonl
+    Raises:
+        BadInputError: it is there and nobody asked to continue it, or it cannot be a file.
     """
-    from cooper_rl.settings.files import check_model_folder, resolve_model
-
-    path = resolve_model(model, "reward_model")
-    check_model_folder(path, "--model")
-    if spans not in (None, *KINDS):
-        raise BadInputError(f"--spans: give {' or '.join(KINDS)}, not {spans!r}")
-    with opened(file) as (lines, name):
-        from cooper_rl.verifyrm import VerifyRM
-        from cooper_rl.verifyrm.triples import score_stream
-
-        score_stream(lines, sys.stdout.write, VerifyRM.from_pretrained(path, bf16=bf16), spans=spans, source=name)
+    if output.is_dir():
+        raise BadInputError(f"{output}: a folder; give a file as --output")
+    if output.exists():
+        if not resume:
+            raise BadInputError(f"{output}: already exists; continue it with --resume or give another --output")
+        return True
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise BadInputError(f"{output}: {error.filename} is not a folder; give another --output") from error
+    return False
