@@ -289,7 +289,7 @@ def base_subscripts(rng: random.Random) -> Iterator[Case]:
     yield f"{number:o}", f"{number:o}_8", OPEN_OR_WRONG
     yield f"{number:b}_2", f"{number:b}_{{10}}", WRONG
     yield f"{number:b}_2", f"{number:b}_3", WRONG
-    yield f"{number:b}_2", f"{number:b}", OPEN
+    yield f"{number:b}_2", f"{number:b}", RIGHT_OR_OPEN  # the question asks for base 2
     yield f"{number:b}_2", f"{number:o}_8", RIGHT_OR_OPEN
 
 

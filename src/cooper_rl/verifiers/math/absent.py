@@ -23,6 +23,9 @@ _FIGURE = re.compile(
     r"[-+]?[$€£]?(?:\d[\d,]*(?:\.\d+)?|(?<![\d.])\.\d+)(?:/\d+)?%?|-? ?\\[dtc]?frac ?\{? ?\d+ ?\}? ?\{? ?\d+ ?\}?"
     r"|\d*\.\d*\\(?:overline|bar) ?\{? ?\d+ ?\}?"
 )
+_POWER_OF_TEN = re.compile(
+    r"-?\d+(?:\.\d+)? ?(?:\*|x|\\times|\\cdot) ?10 ?\^ ?\{? ?[-+]?\d+ ?\}?|\d+(?:\.\d+)?[eE][-+]?\d+"
+)
 _SIMPLE = re.compile(r"-?\d+(?:\.\d+)?")  # without what may separate numbers: 3/4 is also 3 and 4
 _NEGATIVE = re.compile(r"\b(?:minus|negative) (\d[\d,]*(?:\.\d+)?)", re.IGNORECASE)
 _GROUPED = re.compile(r"(?<!\d)\d{1,3}(?: \d{3})+(?!\d)")
@@ -63,6 +66,7 @@ def _figures(text: str) -> set[str]:
     figures = {found.group().rstrip(",") for found in _FIGURE.finditer(text)}
     figures |= {found.group().replace(" ", "") for found in _GROUPED.finditer(text)}
     figures |= {found.group() for found in _SIMPLE.finditer(text)}
+    figures |= {found.group().replace("x", "*") for found in _POWER_OF_TEN.finditer(text)}
     figures |= {f"-{found[1]}" for found in _NEGATIVE.finditer(text)}
     return figures | {figure.lstrip("-+") for figure in figures}
 

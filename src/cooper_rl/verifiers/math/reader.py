@@ -36,6 +36,8 @@ _INTEGER = re.compile(  # the note on k in k \pi: ", k \in \mathbb{Z}", "(k \in 
 _CURRENCY = re.compile(
     r"[-+\s(]*(?:\\(?=\$)|(?=[€£¥₹])|(?=\$\s*[-\d.,]+\s*\Z))(?P<sign>[$€£¥₹])\s*[-\d.,]+"
 )  # $5$ is 5
+_MONEY = re.compile(r"\A(?P<sum>\\?\$\s*\d[\d.,]*) ?(?P<letter>[kKMB])(?![A-Za-z$])")  # $56K
+_MAGNITUDE = {"K": "thousand", "M": "million", "B": "billion"}
 _EXACTLY = "(?:exactly|precisely|only|just|a total of|equal to) "
 _LEAD = re.compile(rf"\A{_EXACTLY}|(?<=\A{OPEN}){_EXACTLY}")
 _EDGES = re.compile(r"\A(?:[ ,;]|\.(?!\d))+|[ .,;]+\Z")
@@ -81,6 +83,7 @@ class Reader:
 
     def _form_of(self, text: str) -> AnswerForm | None:
         """The form of an answer with any markup; None if no form can read it."""
+        text = _MONEY.sub(lambda money: f"{money['sum']} {_MAGNITUDE[money['letter'].upper()]}", text)
         plain = _LEAD.sub("", _without_integer(strip_markup(text)))
         form = self._read(plain, 0) if plain else None
         if (

@@ -29,8 +29,8 @@ _UNSURE = re.compile(
 )
 _CHANGED = re.compile(  # words before a number that make it another one
     r"(?:\b(?:square|cube|root|multiple|factor|divisor|power|half|thirds?|quarters?|fraction|percent(?:age)?"
-    r"|inverse|reciprocal|negative|opposite|logarithm|sum|difference|product|quotient)s? of|\b(?:times|than|minus|plus|by|about|approximately"
-    r"|around|roughly|nearly|almost|least|most|not|over|under|below|above|mod|modulo|base))[\s$*(\\]*\Z",
+    r"|inverse|reciprocal|negative|opposite|logarithm|sum|difference|product|quotient)s? of"
+    r"|\b(?:times|than|minus|plus|by|about|approximately|around|roughly|nearly|almost|least|most|not|over|under|below|above|mod|modulo|base))[\s$*(\\]*\Z",
     re.IGNORECASE,
 )
 _UNCOMPUTED = re.compile(

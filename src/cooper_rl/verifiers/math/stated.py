@@ -29,9 +29,7 @@ _CONCLUSION = re.compile(  # may come before a bare answer
     r"(?!.*(?:[,;]|\band\b|\bor\b))",
     re.IGNORECASE,
 )
-_EXAMPLE = re.compile(
-    r"\b(?:for instance|for example|e\.g\.|such as|of the form|in the form)[^.\n]{0,20}\Z", re.IGNORECASE
-)
+_EXAMPLE = re.compile(r"\b(?:for instance|for example|e\.g\.|such as)[^.\n]{0,12}\Z", re.IGNORECASE)
 _EMPTY_BOX = re.compile(rf"{_BOX.pattern}\s*\}}")
 _STATED = re.compile(
     r"(?:\b(?:final |correct |right )?(?:answer|option|choice)\s*(?:is|:|=|would be|must be)"

@@ -97,7 +97,9 @@ class MathVerifier:
             and is_absent(gold, reading.completion)
         ):
             return Verification.compared(False, shown(reference), shown(text or last_figure(completion) or ""))
-        return self._compared(reference, gold, reading, answer, guess=Comparison.DIFFERENT not in said)
+        return self._compared(
+            reference, gold, reading, answer, guess=said.keys().isdisjoint((Comparison.DIFFERENT, Comparison.OPEN))
+        )
 
     def _compared(
         self, reference: str, gold: AnswerForm | None, reading: Reading, answer: AnswerForm | None, *, guess: bool
@@ -115,14 +117,15 @@ class MathVerifier:
     def _said(self, gold: AnswerForm | None, reading: Reading, answer: AnswerForm | None) -> dict[Comparison, str]:
         """What the last sentence of a text without a box states, by how it compares with the reference.
 
-        It is read where the text states no answer, or states it in a sentence.
+        It is read where the text states no answer, or states it in a sentence. Only numbers count as not equal.
         """
         words = isinstance(gold, Words)
         sentence = isinstance(answer, Words | None) and not reading.boxes and (reading.bare or not words)
         if gold is None or not (sentence or _states_nothing(reading, answer)):
             return {}
         forms = [(text, self._form_of(text)) for text in values_said(reading.completion)]
-        return {compare(gold, form): text for text, form in forms if form}
+        found = [(compare(gold, form), text, isinstance(form, Number)) for text, form in forms if form]
+        return {result: text for result, text, number in found if number or result is Comparison.EQUAL}
 
     def _answer_form(self, text: str, gold: AnswerForm | None, *, bare: bool) -> AnswerForm | None:
         """The form of the stated answer. For `4 + 5 = 9` it is that of the right side; None for running text."""
