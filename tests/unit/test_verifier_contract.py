@@ -15,7 +15,7 @@ from cooper_rl.verifiers.contract import check_form, check_verifier
 from cooper_rl.verifiers.math.answer_list import AnswerList
 from cooper_rl.verifiers.math.answer_set import AnswerSet
 from cooper_rl.verifiers.math.answer_tuple import AnswerTuple
-from cooper_rl.verifiers.math.chain import Chain
+from cooper_rl.verifiers.math.chain import Chain, Ratio
 from cooper_rl.verifiers.math.date import Date
 from cooper_rl.verifiers.math.expression import Expression
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison
@@ -23,7 +23,7 @@ from cooper_rl.verifiers.math.intervals import Intervals
 from cooper_rl.verifiers.math.matrix import Matrix
 from cooper_rl.verifiers.math.number import Number
 from cooper_rl.verifiers.math.reader import READ_ORDER
-from cooper_rl.verifiers.math.relation import Relation
+from cooper_rl.verifiers.math.relation import Congruence, Relation
 from cooper_rl.verifiers.math.words import Words
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -61,6 +61,8 @@ FORMS = [
     (AnswerSet, [r"\{1, 2\}", r"\{1, 2, 3\}"], [(r"\{1, 2\}", r"\{2, 1\}")]),
     (AnswerList, ["1, 2", "x = 1 or x = 3", r"\pm 5"], [("1, 2", "2 and 1")]),
     (AnswerTuple, ["(1, 2)", "(2, 1)", "(1, 2, 3)"], [("(1, 1/2)", "(1, 0.5)")]),
+    (Ratio, ["3:4:5", "1:2.5:3"], [("3:4:5", "6:8:10")]),
+    (Congruence, [r"x \equiv 3 \pmod 7", r"5 \pmod{9}"], [(r"x \equiv 3 \pmod 7", r"x \equiv 10 \pmod{7}")]),
     (Chain, [r"a \to b \to c", "a < c < b < d"], [("a < b < c < d", "d > c > b > a")]),
     (Intervals, ["[1, 2)", "(1, 2]", "x > 5", r"[1, 2] \cup [3, 4]"], [("x > 5", r"(5, \infty)")]),
     (Relation, ["x + y = 2", r"x + 1 \neq 3"], [("x^2 + y^2 = 1", "2x^2 + 2y^2 = 2")]),

@@ -112,7 +112,8 @@ def test_ways_that_real_graders_meet(rule, answer, writing):
 def test_a_rounded_reference_accepts_the_exact_answer(rule, answer, near):
     decimals = {rounded(answer, random.Random(seed)) for seed in range(20)}
     assert len(decimals) > 1 and all(abs(float(decimal) - near) < 0.01 for decimal in decimals - {None})
-    assert all(rule.verify(decimal, answer) is Verdict.CORRECT for decimal in decimals - {None})
+    written = [decimal for decimal in decimals - {None} if len(decimal.replace(".", "").strip("0-")) >= 3]
+    assert written and all(rule.verify(decimal, answer) is Verdict.CORRECT for decimal in written)
 
 
 @pytest.mark.parametrize("answer", ["12", "x + 1/3", "Monday", "(1, 2)", "", "10^{400}", "1, 2"])

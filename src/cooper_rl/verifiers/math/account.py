@@ -33,6 +33,7 @@ _NAME = re.compile(
     r"(?P<name>\\?[A-Za-z](?:[A-Za-z]*(?=\())?(?:_(?:\{[^{}]*\}|\w))?|\\[a-z]+)(?P<primes>'*)"
     r"(?: ?(?P<arguments>\([^()]*\)))? ?:?=(?!=)"
 )
+_QUOTED = re.compile(r"(?<![A-Za-z)}])'([^']*)'")
 _PRIMED = re.compile(r"[A-Za-z})]('+)")
 _VECTOR = re.compile(r"\\(?:vec|hat|nabla|overrightarrow|mathbf|boldsymbol|bm)(?![a-z])|∇")
 _PRODUCT = re.compile(r"\\(times|cdot)(?![a-z])|[×·⋅∙]")
@@ -71,7 +72,7 @@ def differing_mark(reference: str, answer: str) -> str:
         ]
         if ways[0] != ways[1]:
             return "\\times or \\cdot"
-    sides = [strip_markup(side) for side in (reference, answer)]
+    sides = [_QUOTED.sub(r"\1", strip_markup(side)) for side in (reference, answer)]
     if (name := _other_name(*sides)) or all(side.isdigit() for side in sides):
         return name
     for pattern in (_PRIMED, _TRANSPOSE, _BARS):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cooper_rl.verifiers.math.account import matters
 from cooper_rl.verifiers.math.markup import OPEN, without_marks
-from cooper_rl.verifiers.math.numerals import MAGNITUDES, NUMBER_WORDS
+from cooper_rl.verifiers.math.numerals import MAGNITUDES, NUMBER_WORDS, in_words
 from cooper_rl.verifiers.math.phrases import MAX_LABEL
 from cooper_rl.verifiers.math.units import known_unit
 
@@ -52,7 +52,8 @@ def without_label(body: str) -> Labelled:
     if not rest:
         return Labelled(body)
     if not _ENDS.search(numeral):
-        if counted := _COUNTED.fullmatch(without_marks(body)):  # eight such lines
+        counted = _COUNTED.fullmatch(without_marks(body))  # eight such lines
+        if counted and not in_words(without_marks(body)):
             return _labelled(counted["numeral"], " ", False, counted["rest"]) or Labelled(body)
         words, _, last = without_marks(body).rpartition(" ")  # forty-two percent
         return Labelled(words, known_unit(last)) if words and known_unit(last) else Labelled(body)
@@ -72,9 +73,14 @@ def _labelled(numeral: str, gap: str, marked: bool, text: str) -> Labelled | Non
         return found and Labelled(numeral, found.unit, found.label, magnitude * found.magnitude)
     if not _LABEL.fullmatch(text) or _NO_LABEL.search(text) or _AMBIGUOUS_MAGNITUDE.match(text) or matters(text):
         return None
-    if len(text.split()) > MAX_LABEL or (not marked and (len(text) < 3 or gap not in " -" or not gap)):
+    if len(text.split()) > MAX_LABEL or (not marked and (_is_product(text) or gap not in " -" or not gap)):
         return None  # 2xy and 2 xy are products
     return Labelled(numeral, label=text)
+
+
+def _is_product(text: str) -> bool:
+    """Whether letters after a numeral are factors rather than words: `x y`, `a^{3}`."""
+    return all(len(word) < 3 for word in re.findall("[A-Za-z]+", text))
 
 
 def _is_apart(text: str, gap: str) -> bool:

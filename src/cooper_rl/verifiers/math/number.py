@@ -23,6 +23,7 @@ _BASED = re.compile(
     r" ?_ ?\{?(?P<base>[2-9]|1[0-6])\}?"
 )
 _BASE_PREFIX = re.compile(r"(?P<sign>-?)0(?P<base>[xXbBoO])(?P<digits>[0-9A-Fa-f]+)")
+_BASES = {"x": "16", "b": "2", "o": "8"}
 _REPEATING = re.compile(r"(-?)(\d*)\.(\d*)\\(?:overline|bar) ?\{? ?(\d+) ?\}?")
 _PART = re.compile(
     r"(?P<numeral>\d+(?:\.\d+)?|[a-z]+(?:-[a-z]+)?) ?(?P<unit>[A-Za-z]+)(?:, and |,? and | |, |\Z)", re.IGNORECASE
@@ -163,26 +164,23 @@ def number(text: str) -> Number | None:
     if repeating:
         return _repeating(*repeating.groups())
     if prefixed := _BASE_PREFIX.fullmatch(text):
-        base = {"x": "16", "b": "2", "o": "8"}[prefixed["base"].lower()]
-        return _based(prefixed["sign"], prefixed["digits"], "", base)
+        return _based(prefixed["sign"], prefixed["digits"], "", _BASES[prefixed["base"].lower()])
     based = _BASED.fullmatch(without_marks(text))
     if based:
         return _based(**based.groupdict(""))
+    return _labelled(text)
+
+
+def _labelled(text: str) -> Number | None:
+    """A numeral with its sign, and with a unit, a label or a half of the day after it."""
     sign = _SIGN.match(text)
     assert sign
     negative = (sign.group("sign") == "-") != (sign.group("sign2") == "-")
     body, half_day = _without_half_day(text[sign.end() :])
     after = without_label(body)
     body, unit, scale = after.numeral, after.unit, after.magnitude
-    percent = degrees = False
-    if body.endswith("%"):
-        body, percent = body[:-1].rstrip(), True
-    elif body.endswith("°"):
-        body, degrees = body[:-1].rstrip(), True
-    if unit == "percent":
-        percent, unit = True, ""
-    degrees = degrees or unit == "degree"
-    unit = "degree" if degrees else unit
+    percent = body.endswith("%") or unit == "percent"
+    body, unit = body.removesuffix("%").rstrip(), "" if percent else unit
     found = in_digits(body) or in_words(body)
     if found is None:
         return None
@@ -195,7 +193,7 @@ def number(text: str) -> Number | None:
         value,
         None if scale != 1 else decimals,
         percent,
-        degrees,
+        unit == "degree",
         unit,
         clock="" if negative else time,
         scaled=scale != 1,

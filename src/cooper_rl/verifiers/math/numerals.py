@@ -27,7 +27,8 @@ _PATTERNS = tuple(
         r"(?P<whole>\d+) ?(?:and )?\\frac ?\{(?P<numerator>\d+)\} ?\{(?P<denominator>\d+)\}",
         rf"(?P<decimal>{_DECIMAL}) ?(?:\* ?10 ?\^ ?\{{?|[eE])(?P<exponent>[-+]?\d+)\}}?",
         r"10 ?\^ ?\{?(?P<exponent>[-+]?\d+)\}?",
-        rf"(?P<numerator>{_DECIMAL}) ?(?::| to | out of ) ?(?P<denominator>(?!00)(?:{_DECIMAL}))",
+        rf"(?P<numerator>{_DECIMAL}) ?(?::| out of ) ?(?P<denominator>(?!00)(?:{_DECIMAL}))",
+        r"(?P<numerator>\d{1,3}) to (?P<denominator>\d{1,3})",  # years are a range
         r"(?P<decimal>0,\d+)",  # a decimal comma, where nothing else is possible
         r"\((?P<numerator>-?\d+(?:\.\d+)?)\)",
         r"(?P<numerator>\d{1,2}):00",

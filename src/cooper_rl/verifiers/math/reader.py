@@ -96,6 +96,8 @@ class Reader:
 
     def _read(self, text: str, depth: int) -> AnswerForm | None:
         text = _EDGES.sub("", text)
+        if len(text) > 2 and text[0] == text[-1] and text[0] in "'\"":
+            text = text[1:-1]
         if not text or depth > MAX_DEPTH or len(text) > MAX_CHARACTERS:
             return None
 
