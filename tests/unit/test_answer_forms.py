@@ -279,7 +279,7 @@ def test_what_is_not_shown_to_be_different_is_not_different(reference, answer):
     assert same(reference, answer) is None
 
 
-ONE_WAY = ("0.333", "6.67", "165.47", "21.93", "1011_2", "-37_8")  # rounded, or with a base that the answer leaves out
+ONE_WAY = ("0.333", "6.67", "165.47", "21.93", "1011_2", "-37_8", "12%")  # rounded, or with a mark that is left out
 
 
 @pytest.mark.parametrize(("reference", "answer"), [pair for pair in EQUAL if pair[0] not in ONE_WAY])
@@ -418,7 +418,7 @@ def test_lists_in_any_order_tuples_in_theirs(values, random):
     shuffled = random.sample(values, len(values))
     plain, other = ", ".join(map(str, values)), ", ".join(map(str, shuffled))
     assert same(plain, rf"\{{{other}\}}") is True
-    assert same(f"({plain})", f"({other})") is (values == shuffled)
+    assert (same(f"({plain})", f"({other})") is True) is (values == shuffled)  # -70 may be -139/2, rounded
 
 
 @given(st.decimals(min_value=1, max_value=999, places=2), st.fractions(min_value=0, max_value=999, max_denominator=997))

@@ -29,6 +29,19 @@ _HARMLESS = re.compile(  # a condition that only says what the letters stand for
     re.IGNORECASE,
 )
 _MATTERING = frozenset(_MATTER.split())
+_BEFORE = re.compile(
+    r"(?:\b(?:not|(?:any|no|every)thing but|all but|except|never|twice|double|triple|half|above|below|over|under|about"
+    r"|approximately|around|nearly|almost|roughly|least|most|than|minus|plus|mod|modulo)"
+    r"|\b(?:square|cube|root|multiple|factor|divisor|power|half|thirds?|quarters?|fraction|percent(?:age)?|inverse|negative"
+    r"|reciprocal|opposite|logarithm|sum|difference|product|quotient)s? of)[\s$*(\\{}]*(?:text\{\s*)?(?:d?frac\{)?\Z",
+    re.IGNORECASE,
+)
+_AFTER = re.compile(
+    r"[\s$*)}\\]*(?:text\{\s*)?(?:(?:times (?:as|the|that|what|more|its|\$?\d)|plus|minus|divided|multiplied|or|mod"
+    r"|is (?:wrong|incorrect|false|not (?:right|correct)))\b|(?:squared|cubed|factorial)\b(?!\s+[A-Za-z])"
+    r"|(?:less|more|fewer|greater) than (?=\W*\d|half\b|twice\b|the (?:original|number|total|amount|sum)\b))",
+    re.IGNORECASE,
+)
 _NAME = re.compile(
     r"(?P<name>\\?[A-Za-z](?:[A-Za-z]*(?=\())?(?:_(?:\{[^{}]*\}|\w))?|\\[a-z]+)(?P<primes>'*)"
     r"(?: ?(?P<arguments>\([^()]*\)))? ?:?=(?!=)"
@@ -46,6 +59,12 @@ _WORD = re.compile(r"[A-Za-z]+")
 def matters(words: str) -> str:
     """The first of the words beside a value that may change it; "" if they change nothing."""
     return next((word for word in _WORD.findall(words) if word.lower() in _MATTERING), "")
+
+
+def is_changed(before: str, after: str = "") -> str:
+    """The words beside a value that make it another one: `more than 5`, `the square of 5`, `5 plus 3`; else ""."""
+    found = _BEFORE.search(before[-60:]) or _AFTER.match(after)
+    return found.group().strip() if found else ""
 
 
 def changes_nothing(left: str) -> bool:
@@ -82,6 +101,8 @@ def differing_mark(reference: str, answer: str) -> str:
         ]
         if found[0] != found[1] and (pattern is _PRIMED or not all(found)):
             return next(each for side in sides for each in (pattern.search(side),) if each).group()
+    if all(len(side) == 1 for side in sides) and sides[0] != sides[1] and (sides[0].islower() or "$" in answer):
+        return sides[1]  # a variable, not an option
     words = [_LETTERS.findall(side.casefold() if _WORD.fullmatch(side) else side) for side in sides]
     anagram = (
         len(words[0]) == len(words[1]) == 1 and words[0] != words[1] and sorted(words[0][0]) == sorted(words[1][0])

@@ -99,6 +99,8 @@ def _in_brackets(text: str, read: Read) -> Interval | None:
     infinite = [_INFINITE.fullmatch(part) for part in parts]
     if len(parts) != 2 or not (text[0] == "[" or text[-1] == "]" or any(infinite)):
         return None
+    if any(none and (none["sign"] == "-") is not low for none, low in zip(infinite, (True, False), strict=True)):
+        return None  # from infinity to 0
     bounds = [None if none else read(part) for none, part in zip(infinite, parts, strict=True)]
     if any(bound is None and not none for none, bound in zip(infinite, bounds, strict=True)):
         return None

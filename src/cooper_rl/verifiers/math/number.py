@@ -94,10 +94,8 @@ class Number(AnswerForm):
         if values is None:
             return False
         a, b = values
-        if self.percent != answer.percent and not (self.unit and answer.unit):
-            percent, plain = (self.value, b) if self.percent else (answer.value, a)
-            if abs(plain) >= 1 and plain == percent * 100:
-                return True
+        if self.percent and not answer.percent and abs(b) >= 1 and b == self.value * 100:  # a sign that is left out
+            return True
         if a == b or self.unit == answer.unit or not (self.unit and answer.unit):
             return a == b or rounds_to(self, answer)
         steps = [written_step(side) or Fraction(0) for side in (self, answer)]

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import re
 
+from cooper_rl.verifiers.math.account import is_changed
 from cooper_rl.verifiers.math.number import Number, number
 
-_BEFORE = re.compile(
+_NUMBER = re.compile(r"[-+]?\d(?:[\d.,/]*\d)?")
+_SIGN = re.compile(
     r"(?:(?:^|[\s$(]|(?<!_)\{)(?P<sign><=|>=|<|>|≤|≥|≠|!=)"
-    r"|\\(?:neq?|not\s*=|geq?|leq?|gt|lt|geqslant|leqslant)(?![a-z])"
-    r"|\b(?:not|except|twice|double|triple|half of|root of|at least|at most"
-    r"|(?:less|greater|more|fewer|larger|smaller|higher|lower) than)\b)"
-    r"[\s{}$(\\]*(?:text\{\s*)?(?P<number>(?:d?frac\{)?[-+]?\d[\d.,/]*)(?!.*\d)",
-    re.DOTALL | re.IGNORECASE,
-)
-_AFTER = re.compile(
-    r"(?P<number>\d[\d.,/]*)[\s{}$)\\]*(?:text\{\s*)?"
-    r"(?:(?:squared|cubed|factorial)(?!\s+[A-Za-z])|is (?:wrong|incorrect|false|not (?:right|correct)))\b(?!.*\d)",
-    re.DOTALL | re.IGNORECASE,
+    r"|\\(?:neq?|not\s*=|geq?|leq?|gt|lt|geqslant|leqslant)(?![a-z]))[\s{}$(\\]*\Z"
 )
 NEAR_THE_END = 80  # characters of a running text that are looked at
 
@@ -35,11 +28,15 @@ def qualifier(text: str, value: Number | None = None, completion: str = "") -> s
         completion: where the text is from. There `>` may be the mark of a quotation, or the end of an arrow.
     """
     end = text[-NEAR_THE_END:]
-    found = _BEFORE.search(end) or _AFTER.search(end)
-    if not found:
+    numbers = list(_NUMBER.finditer(end))
+    if not numbers:
         return ""
-    sign = found.groupdict().get("sign")
-    if sign in ("<", ">") and re.search(rf"(?:^|\n|[=-])\s*{sign}\s*{re.escape(found['number'])}", completion):
+    last, before, after = numbers[-1], end[: numbers[-1].start()], end[numbers[-1].end() :]
+    own = number(last.group())
+    if value is not None and own is not None and own.value != value.value:
         return ""
-    own = number(found["number"].rstrip(".,/"))
-    return found.group() if value is None or own is None or own.value == value.value else ""
+    sign = _SIGN.search(before)
+    mark = sign["sign"] if sign else None
+    if mark in ("<", ">") and re.search(rf"(?:^|\n|[=-])\s*{mark}\s*{re.escape(last.group())}", completion):
+        return ""
+    return sign.group().strip() if sign else is_changed(before, after)

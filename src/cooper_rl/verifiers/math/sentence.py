@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from cooper_rl.verifiers.math.account import is_changed
 from cooper_rl.verifiers.math.numerals import NUMBER_WORDS
 
 MAX_SENTENCE = 300
@@ -25,12 +26,6 @@ _MARKED = re.compile(r"\*\*([^*]+?)\.?\*\*|(?<![\\\w])\$([^$\s][^$]*)\$|\\\((.+?
 _UNSURE = re.compile(
     r"\b(?:if|unless|suppose|assum\w+|would|could|might|may|perhaps|maybe|probably|guess|think|cannot|can't|isn't|not|never|wrong|"
     r"incorrect|instead of|rather than|claim\w*|conjectur\w+|between|either)\b",
-    re.IGNORECASE,
-)
-_CHANGED = re.compile(  # words before a number that make it another one
-    r"(?:\b(?:square|cube|root|multiple|factor|divisor|power|half|thirds?|quarters?|fraction|percent(?:age)?"
-    r"|inverse|reciprocal|negative|opposite|logarithm|sum|difference|product|quotient)s? of"
-    r"|\b(?:times|than|minus|plus|by|about|approximately|around|roughly|nearly|almost|least|most|not|over|under|below|above|mod|modulo|base))[\s$*(\\]*\Z",
     re.IGNORECASE,
 )
 _UNCOMPUTED = re.compile(
@@ -55,14 +50,15 @@ def values_said(text: str) -> Iterator[str]:
     sentence = last_sentence(text)
     if _UNSURE.search(sentence):
         return
-    marked = [next(filter(None, found.groups())) for found in _MARKED.finditer(last_sentence(text, bold=True))]
-    if len(marked) == 1:
-        yield marked[0]
+    whole = last_sentence(text, bold=True)
+    marked = list(_MARKED.finditer(whole))
+    if len(marked) == 1 and not is_changed(whole[: marked[0].start()], whole[marked[0].end() :]):
+        yield next(filter(None, marked[0].groups()))
     verbs = list(_COPULA.finditer(sentence))
     if verbs:
         yield sentence[verbs[-1].end() :].strip(" $.")
     first = _FIRST_VALUE.search(sentence)
-    if first and not _CHANGED.search(sentence[: first.start()]):
+    if first and not is_changed(sentence[: first.start()]):
         yield sentence[first.start() :].strip(" $.")
 
 

@@ -18,6 +18,7 @@ from cooper_rl.verifiers.math.visible import visible
 from cooper_rl.verifiers.math.writing import plain_characters
 
 MAX_BARE = 300
+MAX_QUOTE = 2000
 MAX_BOXES = 64  # only the last boxes are read
 MAX_BOX = 2000  # characters that a box may have
 RECENT = 4  # readings that are cached, since the worker asks again for what its verifier has read
@@ -29,7 +30,11 @@ _CONCLUSION = re.compile(  # may come before a bare answer
     r"(?!.*(?:[,;]|\band\b|\bor\b))",
     re.IGNORECASE,
 )
-_EXAMPLE = re.compile(r"\b(?:for instance|for example|e\.g\.|such as)[^.\n]{0,12}\Z", re.IGNORECASE)
+_EXAMPLE = re.compile(r"\b(?:for instance|for example|e\.g\.|such as|format)[^.\n]{0,12}\Z", re.IGNORECASE)
+_TAKEN_BACK = re.compile(
+    r"\b(?:wrong|incorrect|mistake|mistaken|(?:cannot|can't|can not|not) be right|not (?:right|correct))\b",
+    re.IGNORECASE,
+)
 _EMPTY_BOX = re.compile(rf"{_BOX.pattern}\s*\}}")
 _STATED = re.compile(
     r"(?:\b(?:final |correct |right )?(?:answer|option|choice)\s*(?:is|:|=|would be|must be)"
@@ -56,6 +61,7 @@ _WORDS = re.compile(
     rf"\b(?:{'|'.join((*NUMBER_WORDS, *WEEKDAYS))}|half|third|quarter|yes|no|true|false|none|infinity|infinite)\b",
     re.IGNORECASE,
 )
+_OF_KNOWN = re.compile(r"\b(?:in|for|per|of|each|every|the|these|those|his|her|their) (?:one|two|three|four|five)\b")
 _SYMBOL = re.compile(
     r"[\d∞πφ]|\\(?:frac|sqrt|pi|infty)|\\(?:boxed|fbox|text)\s*\{[^{}]*[^\s{}]|\b[A-J]\b|[a-z]\s*=", re.IGNORECASE
 )
@@ -107,15 +113,18 @@ def read(completion: str) -> Reading:
     thinking, _, said = completion.rpartition("</think>")
     completion = plain_characters(visible(said if said.strip() else thinking))
     boxes, gaps = _boxes(completion)
-    if boxes:
-        first = next(
-            i for i, box in enumerate(boxes) if set(boxes[i:]) == {boxes[-1]}
-        )  # where the last one is first said
+    after = gaps.pop()
+    taken_back = bool(boxes and _TAKEN_BACK.search(after[:MAX_BARE]))
+    if boxes and not taken_back:
+        first = next(i for i, box in enumerate(boxes) if set(boxes[i:]) == {boxes[-1]})  # of the last answer
         corrected = first > 0 and bool(_CORRECTION.search(gaps[first]))
         return Reading(completion, _last_list(boxes, gaps), tuple(boxes), tuple(gaps[1:]), corrected=corrected)
-    cues = [cue for cue in _STATED.finditer(completion) if not _APPRAISAL.match(completion, cue.end())]
+    said_from = len(completion) - len(after) if taken_back else 0
+    cues = [cue for cue in _STATED.finditer(completion, said_from) if not _APPRAISAL.match(completion, cue.end())]
     if cues:
         return Reading(completion, _after_cue(completion[cues[-1].end() :]))
+    if taken_back:
+        return Reading(completion, None)
     text = _EMPTY_BOX.sub("", completion)
     if found := _CONCLUSION.match(text):
         text = text[found.end() :]
@@ -124,7 +133,10 @@ def read(completion: str) -> Reading:
 
 
 def _boxes(text: str) -> tuple[list[str], list[str]]:
-    """The contents of the last boxes, and the text between each and the box before it."""
+    """The contents of the last boxes, the text before each of them, and the text after the last one.
+
+    A box in a quotation, and one that is given as an example, is left out.
+    """
     boxes, gaps, end = [], [], 0
     for match in list(_BOX.finditer(text))[-MAX_BOXES:]:
         depth, start = 1, match.end()
@@ -132,12 +144,19 @@ def _boxes(text: str) -> tuple[list[str], list[str]]:
             depth += 1 if brace.group() == "{" else -1
             if depth == 0:
                 content = text[start : brace.start()].strip()
-                if content and not _EXAMPLE.search(text[max(0, match.start() - 60) : match.start()]):
+                if content and not _is_mentioned(text, match.start(), brace.end()):
                     boxes.append(content)
                     gaps.append(text[end : match.start()])
                 end = brace.end()
                 break
-    return boxes, gaps
+    return boxes, [*gaps, text[end:]]
+
+
+def _is_mentioned(text: str, start: int, end: int) -> bool:
+    """Whether a box stands in quotation marks, or after "for example"."""
+    before = text[max(0, start - MAX_QUOTE) : start].replace("“", '"').rpartition("\n\n")[2]
+    quoted = before.count('"') % 2 == 1 and any(mark in text[end : end + MAX_BARE] for mark in '"”')
+    return quoted or bool(_EXAMPLE.search(before[-60:]))
 
 
 def _last_list(boxes: list[str], gaps: list[str]) -> str:
@@ -188,7 +207,7 @@ def closing_number(completion: str) -> str | None:
     """The only number in digits of the last line ("So they need 12 buses."); None if its words name another number."""
     last = completion.strip().rpartition("\n")[2][-MAX_BARE:].replace("**", "")
     figures = _figures(last)
-    others = _FIGURE.sub(" ", last)
+    others = _OF_KNOWN.sub(" ", _FIGURE.sub(" ", last))
     if len(figures) != 1 or _WORDS.search(others) or re.search(r"[\d\\^_=+*/]", others):
         return None
     return figures[0]

@@ -35,6 +35,9 @@ from cooper_rl.verifiers.math.stated import (
 )
 from cooper_rl.verifiers.math.words import Words
 
+_IN_SENTENCE = re.compile(r"(?:\bis|\bare|equals?)[\s$*]*-?[\d.,]+![\s$*]*\Z")
+_PERCENTAGE = re.compile(r"\bpercentages?\b", re.IGNORECASE)
+_PERCENT_SIGN = re.compile(r"(?<=\d)\s*\\?%")
 _SCALED = re.compile(r"\d[\d.,]*[kKMBT]")
 _EXCLAIMED = re.compile(r"-?[\d.,]+!")
 _CHOICE_BEFORE = re.compile(
@@ -77,6 +80,8 @@ class MathVerifier:
         gold = self._form_of(answer_of_reference)
         if gold and is_unmarked_solution(reference):
             gold = Partial(gold)
+        if isinstance(gold, Number) and not gold.percent and _PERCENTAGE.search(completion):
+            reading = read(_PERCENT_SIGN.sub("", completion))  # 25% is the percentage 25
         if several := self._of_several(reference, gold, reading):
             return several
         if reading.bare and completion.rstrip().endswith("?"):  # a question is no answer, whatever numbers are in it
@@ -84,7 +89,9 @@ class MathVerifier:
         text = reading.stated
         if text and same_text(answer_of_reference, text):
             return Verification.compared(True, shown(answer_of_reference), shown(text))
-        if text and gold and _EXCLAIMED.fullmatch(text) and not reading.boxes:  # "the answer is 39!" is no factorial
+        if (
+            text and gold and _EXCLAIMED.fullmatch(text) and _IN_SENTENCE.search(completion)
+        ):  # "the answer is 39!" is no factorial
             exclaimed = self._form_of(text[:-1])
             text = text[:-1] if exclaimed and compare(gold, exclaimed) is Comparison.EQUAL else text
         answer = self._answer_form(text, gold, bare=reading.bare) if text else None

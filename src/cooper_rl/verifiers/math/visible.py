@@ -13,6 +13,7 @@ _COMMENTS = (
     re.compile(r"\\iffalse\b.*?(?:\\fi\b|\Z)", re.DOTALL),
     re.compile(r"\\begin\{comment\}.*?(?:\\end\{comment\}|\Z)", re.DOTALL),
     re.compile(r"(?:(?<=\n)|\A)[ \t]*%(?![%\d])[^\n]*"),  # a line of its own
+    re.compile(r"(?<=\s)%\s*\\(?:boxed|fbox)[^\n]*"),
     re.compile(r"(?<=[\s.;,:!?])(?<![\w})$*] )%[^\n]*\\(?:boxed|fbox)[^\n]*"),  # 50 % is no comment
 )
 _HIDING_ELEMENT = re.compile(
