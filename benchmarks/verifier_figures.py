@@ -94,7 +94,7 @@ def main() -> None:
     parser.add_argument("--mistakes", type=Path, help="write every disagreement with a label here")
     arguments = parser.parse_args()
     folder = Path(os.environ["COOPER_DATA_DIR"])
-    sets = {path.name: from_file(path, arguments.limit) for path in sorted(folder.glob("verifier/*.jsonl"))}
+    sets = {path.name: from_file(path, arguments.limit) for path in sorted(folder.glob("verifier/*_dev.jsonl"))}
     sets |= {path.name: from_file(path, arguments.limit) for path in sorted(folder.glob("labelled/*.jsonl.gz"))}
     sets["generated from GSM8K and MATH"] = generated(arguments.limit)
     mistakes, lost = [], []

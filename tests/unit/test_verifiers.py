@@ -407,3 +407,29 @@ def test_what_is_surely_wrong(verdict, reason):
     assert Verification(verdict, reason).surely_wrong is (verdict == "INCORRECT" or no_answer)
     assert Verification(verdict, reason).doubtful is (verdict == "INCORRECT" and reason == "mismatch")
     assert not Verification(verdict, reason, several_answers=True).doubtful
+
+
+@pytest.mark.parametrize(
+    ("reference", "completion", "unread"),
+    [
+        ("10", "The answer is 10 plus the original amount.", "10 plus the original amount"),
+        ("x = 3", r"\boxed{y = 3}", "y ="),
+        ("f'(x) = 2x", r"\boxed{f(x) = 2x}", "f(x) ="),
+        ("5", r"\boxed{x^2 = 5}", "x^2"),
+        ("5 km", r"\boxed{5 \text{ blocks}}", "blocks"),
+        ("5", r"So it is at least $5$.", "least"),
+    ],
+)
+def test_what_was_left_unread_is_shown(verifier, reference, completion, unread):
+    found = verifier.explain(reference, completion)
+    assert found.verdict is Verdict.UNPARSEABLE and found.unread == unread
+
+
+def test_what_was_read_whole_has_nothing_unread(verifier):
+    assert verifier.explain("5 km", r"\boxed{5000 \text{ m}}").unread is None
+
+
+def test_the_first_unit_is_not_late():
+    """pint takes a second or two to load, which counts against no item's deadline."""
+    with RuleVerifier(deadline_seconds=0.7, workers=1) as verifier:
+        assert verifier.verify("1 km", r"\boxed{1000 \text{ m}}") is Verdict.CORRECT

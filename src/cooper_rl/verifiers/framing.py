@@ -7,6 +7,7 @@ import struct
 from typing import Any, BinaryIO
 
 HEADER = struct.Struct("<I")
+LOADING = "loading"  # a worker loads a library: its next message says that it has, and the one after is the answer
 
 
 def framed(message: Any) -> bytes:

@@ -67,12 +67,13 @@ def verify_stream(
 
 
 def told_of(found: Verification, explain: bool) -> dict[str, str]:
-    """What is added to a record: the verdict, and with `explain` its reason and both parsed answers."""
+    """What is added to a record: the verdict, and with `explain` its reason, both answers and what was left unread."""
     told = {"verdict": found.verdict.value}
     if explain:
         told["reason"] = found.reason.value
         told["parsed_reference"] = found.parsed_reference or ""
         told["parsed_answer"] = found.parsed_answer or ""
+        told |= {"unread": found.unread} if found.unread else {}
     return told
 
 

@@ -11,12 +11,14 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from functools import lru_cache
 
 from cooper_rl.records import Reason, Verdict, Verification
-from cooper_rl.verifiers.framing import receive, send
+from cooper_rl.verifiers.framing import LOADING, receive, send
 from cooper_rl.verifiers.kinds import Explain, load
+from cooper_rl.verifiers.math import units
 from cooper_rl.verifiers.math.markup import strip_markup, without_spaces
 from cooper_rl.verifiers.math.number import number
 from cooper_rl.verifiers.math.stated import has_answer, hedged, read
@@ -76,6 +78,14 @@ def main() -> None:
     os.dup2(2, 1)  # sends what a library prints to stderr, so that it does not mix with the answers
     sys.set_int_max_str_digits(20_000)
     explain = load(path)
+
+    @contextlib.contextmanager
+    def announced() -> Iterator[None]:
+        send(answers, LOADING)
+        yield
+        send(answers, "loaded")
+
+    units.around_loading = announced
     resource.setrlimit(resource.RLIMIT_AS, (memory_mb * 2**20, memory_mb * 2**20))
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     os.dup2(2, 1)

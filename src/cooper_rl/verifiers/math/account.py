@@ -64,7 +64,7 @@ def matters(words: str) -> str:
 def is_changed(before: str, after: str = "") -> str:
     """The words beside a value that make it another one: `more than 5`, `the square of 5`, `5 plus 3`; else ""."""
     found = _BEFORE.search(before[-60:]) or _AFTER.match(after)
-    return found.group().strip() if found else ""
+    return found.group().strip(" $*(){}\\") if found else ""
 
 
 def changes_nothing(left: str) -> bool:

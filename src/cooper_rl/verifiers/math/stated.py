@@ -15,7 +15,6 @@ from cooper_rl.verifiers.math.markup import BOLD_EDGE, strip_markup
 from cooper_rl.verifiers.math.number import number
 from cooper_rl.verifiers.math.numerals import NUMBER_WORDS
 from cooper_rl.verifiers.math.visible import visible
-from cooper_rl.verifiers.math.writing import plain_characters
 
 MAX_BARE = 300
 MAX_QUOTE = 2000
@@ -111,7 +110,7 @@ def read(completion: str) -> Reading:
     its thinking with `</think>`, only the text after it is read.
     """
     thinking, _, said = completion.rpartition("</think>")
-    completion = plain_characters(visible(said if said.strip() else thinking))
+    completion = visible(said if said.strip() else thinking)
     boxes, gaps = _boxes(completion)
     after = gaps.pop()
     taken_back = bool(boxes and _TAKEN_BACK.search(after[:MAX_BARE]))

@@ -7,6 +7,8 @@ only if each of its factors is a name or a symbol that is listed here.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -129,6 +131,10 @@ _STEPS = {
 _CALENDAR = {"month": 1, "year": 12, "decade": 120, "century": 1200}  # not compared with days
 
 
+# A context around the loading of pint, which takes a second or two. A worker tells its pool, which waits.
+around_loading: Callable[[], AbstractContextManager[None]] = nullcontext
+
+
 @dataclass(frozen=True, slots=True)
 class Measure:
     """What a unit measures: `value` in it is `value * factor + offset` in the base units of `dimension`."""
@@ -138,6 +144,7 @@ class Measure:
     offset: Fraction = Fraction(0)
 
     def in_base_units(self, value: Fraction) -> Fraction:
+        """A value in this unit as one in the base units of its dimension."""
         return value * self.factor + self.offset
 
 
@@ -196,9 +203,10 @@ def measure(unit: str) -> Measure:
 
 @lru_cache(maxsize=1)
 def _registry() -> Any:
-    import pint
+    with around_loading():
+        import pint
 
-    registry: Any = pint.UnitRegistry(non_int_type=Fraction)
+        registry: Any = pint.UnitRegistry(non_int_type=Fraction)
     registry.define("molar = mole / liter")
     registry.define("dollar = [dollar]")
     registry.define("cent = dollar / 100")

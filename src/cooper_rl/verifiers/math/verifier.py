@@ -34,6 +34,7 @@ from cooper_rl.verifiers.math.stated import (
     read,
 )
 from cooper_rl.verifiers.math.words import Words
+from cooper_rl.verifiers.math.writing import plain_characters
 
 _IN_SENTENCE = re.compile(r"(?:\bis|\bare|equals?)[\s$*]*-?[\d.,]+![\s$*]*\Z")
 _PERCENTAGE = re.compile(r"\bpercentages?\b", re.IGNORECASE)
@@ -61,6 +62,7 @@ class MathVerifier:
 
         A number that equals the reference's is left open where the text says more than it: `at least 5`, `not 5`.
         """
+        completion = plain_characters(completion)
         found = self._explain(reference, completion)
         if found.verdict is not Verdict.CORRECT:
             return found
@@ -188,7 +190,7 @@ def _explain_forms(
         return Verification.compared(found is Comparison.EQUAL, shown(reference), shown(text))
     unfinished = isinstance(gold, Number) and isinstance(answer, Expression) and is_unfinished(answer.text)
     if found is Comparison.OPEN or unfinished or (gold is not None and _is_open(gold, answer)):
-        return _open(reference, text)
+        return _open(reference, text, _unread(gold, answer, text))
     return _by_library(reference, gold, read(f"\\boxed{{{text}}}"))
 
 
@@ -212,10 +214,19 @@ def _states_nothing(reading: Reading, answer: AnswerForm | None) -> bool:
     return answer is None and (reading.bare or reading.stated is None)
 
 
-def _open(reference: str, text: str) -> Verification:
+def _open(reference: str, text: str, unread: str | None = None) -> Verification:
     """UNPARSEABLE: a text that has an answer in a form that is not known, or none."""
     reason = Reason.UNKNOWN_FORM if has_answer(text, reference) else Reason.NO_ANSWER
-    return Verification(Verdict.UNPARSEABLE, reason, shown(reference), shown(text))
+    return Verification(Verdict.UNPARSEABLE, reason, shown(reference), shown(text), unread=unread and shown(unread))
+
+
+def _unread(gold: AnswerForm | None, answer: AnswerForm, text: str) -> str | None:
+    """What of an answer was left unread: a condition, a label, or all of it where it is words for a value."""
+    if isinstance(answer, Partial):
+        return answer.left.strip() or None
+    if isinstance(answer, Number):
+        return answer.label or None
+    return text if isinstance(answer, Words) and not isinstance(gold, Words) else None
 
 
 def _by_library(reference: str, gold: AnswerForm | None, reading: Reading) -> Verification:
@@ -226,7 +237,9 @@ def _by_library(reference: str, gold: AnswerForm | None, reading: Reading) -> Ve
     """
     prose = isinstance(gold, Words) or reading.bare or reading.stated is None or is_sentence(reading.stated)
     if prose or (isinstance(gold, Number) and gold.clock):
-        return _open(reference, reading.completion if reading.stated is None else reading.stated)
+        text = reading.completion if reading.stated is None else reading.stated
+        found = _open(reference, text, reading.stated)
+        return replace(found, parsed_answer=None) if reading.bare or reading.stated is None else found
     found = library.explain_reading(reference, reading)
     if found.verdict is not Verdict.INCORRECT:
         return found
