@@ -84,6 +84,8 @@ def differing_mark(reference: str, answer: str) -> str:
     Marks are names before `=`, primes, products of vectors, transposes, bars, and the order of a word's letters. Forms
     that do not know them would read `f'(x)` as `f(x)`, and the cross product as the dot product.
     """
+    if reference == answer:
+        return ""
     if _VECTOR.search(reference) or _VECTOR.search(answer):
         ways = [
             ["x" if sign.group() in ("\\times", "×") else "." for sign in _PRODUCT.finditer(side)]
@@ -92,7 +94,9 @@ def differing_mark(reference: str, answer: str) -> str:
         if ways[0] != ways[1]:
             return "\\times or \\cdot"
     sides = [_QUOTED.sub(r"\1", strip_markup(side)) for side in (reference, answer)]
-    if (name := _other_name(*sides)) or all(side.isdigit() for side in sides):
+    if sides[0] == sides[1] or all(side.isdigit() for side in sides):
+        return ""
+    if name := _other_name(*sides):
         return name
     for pattern in (_PRIMED, _TRANSPOSE, _BARS):
         found = [

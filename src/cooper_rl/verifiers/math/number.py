@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar
 
 from cooper_rl.verifiers.math.account import same_label
@@ -150,6 +151,7 @@ class Number(AnswerForm):
         return scaled or may_be_rounded(self, answer)
 
 
+@lru_cache(maxsize=8192)
 def number(text: str) -> Number | None:
     """Reads the whole text, without its markup, as a number; None if it is not one."""
     if text.startswith(OPEN) and text.endswith(CLOSE):

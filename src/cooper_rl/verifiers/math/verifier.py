@@ -255,7 +255,7 @@ def _explain_guess(reference: str, gold: Number, answer: AnswerForm | None, text
 
 def _is_open(gold: AnswerForm, answer: AnswerForm) -> bool:
     """Whether math-verify cannot tell either: a form that it does not know, running text, or words within words."""
-    words = isinstance(gold, Words) or isinstance(answer, Words)
+    words = isinstance(gold, Words) or isinstance(answer, Words)  # math-verify would multiply their letters
     return words or not (gold.library_decides and answer.library_decides)
 
 
