@@ -307,7 +307,7 @@ HIDING = {
         "{shown} {{\\color{{white}} {box}}}",
         '{shown} <span style="color:white">{box}</span>',
     ),
-    "taken back": (
+    "withdrawn": (
         "First I got {box}. Wait, that is wrong, I forgot a case. {shown}",
         "My first result was {box}, but this is a mistake. {shown}",
         "{box}\n\nNo, this cannot be right. {shown}",

@@ -3,7 +3,7 @@
     COOPER_DATA_DIR=<folder of local copies> python benchmarks/verifier_attacks.py --mistakes FILE
 
 Right answers of GSM8K and MATH (train) are changed in three ways: a word that matters is added, dropped or changed; a
-mark that matters is changed; a box of the right answer is hidden, taken back or quoted. A change that could keep the
+mark that matters is changed; a box of the right answer is hidden, withdrawn or quoted. A change that could keep the
 value is left out: values are computed here, without the verifiers, and words that the question has are not used.
 CORRECT is a mistake, always. INCORRECT and left open are both allowed. Intervals: Wilson, 95 %.
 """

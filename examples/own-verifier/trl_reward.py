@@ -17,7 +17,7 @@ REWARDS = {Verdict.CORRECT: 1.0, Verdict.TIMEOUT: None, Verdict.ERROR: None}
 
 
 def correct(completions: list[Any], answer: list[str], **_: Any) -> list[float | None]:
-    """The rewards of a batch. A completion is a text, or messages of which the last is the answer."""
+    """The rewards of a batch. A completion is a text, or a list of messages; the last one is the answer."""
     said = [each if isinstance(each, str) else each[-1]["content"] for each in completions]
     return [REWARDS.get(verdict, 0.0) for verdict in VERIFIER.verify_many(answer, said)]
 

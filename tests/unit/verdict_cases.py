@@ -19,7 +19,7 @@ Maker = Callable[[random.Random], Iterator[Case]]
 RIGHT = frozenset({Verdict.CORRECT})
 RIGHT_OR_OPEN = frozenset({Verdict.CORRECT, Verdict.UNPARSEABLE})  # right, but it need not be proved
 OPEN = frozenset({Verdict.UNPARSEABLE})  # only the question could settle it
-WRONG = OPEN_OR_WRONG = frozenset({Verdict.INCORRECT, Verdict.UNPARSEABLE})
+WRONG = frozenset({Verdict.INCORRECT, Verdict.UNPARSEABLE})
 
 EACH, MOST_ROUNDS = 30, 300
 

@@ -9,7 +9,6 @@ from math import comb, factorial
 from verdict_cases import (
     LATEX,
     OPEN,
-    OPEN_OR_WRONG,
     RIGHT,
     RIGHT_OR_OPEN,
     WRONG,
@@ -42,8 +41,8 @@ def primes(rng: random.Random) -> Iterator[Case]:
     yield f"y' + {number}y = 0", f"y + {number}y = 0", WRONG
     yield f"y' + {number}y = 0", f"y' = -{number}y", RIGHT_OR_OPEN
     point = rng.choice("ABCPQ")
-    yield f"{point}'", point, OPEN_OR_WRONG
-    yield point, f"{point}'", OPEN_OR_WRONG
+    yield f"{point}'", point, WRONG
+    yield point, f"{point}'", WRONG
 
 
 @cases(LATEX)
@@ -61,8 +60,8 @@ def bars(rng: random.Random) -> Iterator[Case]:
     letter, other = rng.sample("xyzwABC", 2)
     mark = rng.choice([r"\bar", r"\overline", r"\hat", r"\tilde", r"\vec"])
     number = rng.randrange(2, 12)
-    yield f"{number}{mark}{{{letter}}}", f"{number}{letter}", OPEN_OR_WRONG
-    yield f"{number}{letter}", f"{number}{mark}{{{letter}}}", OPEN_OR_WRONG
+    yield f"{number}{mark}{{{letter}}}", f"{number}{letter}", WRONG
+    yield f"{number}{letter}", f"{number}{mark}{{{letter}}}", WRONG
     yield f"{number}{mark}{{{letter}}}", f"{number} {mark} {letter}", RIGHT_OR_OPEN
     yield f"{number}{mark}{{{letter}}}", f"{number}{mark}{{{other}}}", WRONG
     yield f"{letter} + {mark}{{{other}}}", f"{mark}{{{letter}}} + {other}", WRONG
@@ -82,8 +81,8 @@ def absolute_value(rng: random.Random) -> Iterator[Case]:
 def transpose(rng: random.Random) -> Iterator[Case]:
     letter = rng.choice("ABMPQX")
     a, b, c, d = rng.sample(range(1, 20), 4)
-    yield f"{letter}^T", letter, OPEN_OR_WRONG
-    yield letter, f"{letter}^T", OPEN_OR_WRONG
+    yield f"{letter}^T", letter, WRONG
+    yield letter, f"{letter}^T", WRONG
     yield f"{letter}^T", rf"{letter}^{{\top}}", RIGHT_OR_OPEN
     yield f"{letter}^{{-1}}", f"{letter}^T", WRONG
     matrix = rf"\begin{{pmatrix}}{a}&{b}\\{c}&{d}\end{{pmatrix}}"
@@ -119,7 +118,7 @@ def infinity_sign(rng: random.Random) -> Iterator[Case]:
 @cases(LATEX)
 def names_before_equals(rng: random.Random) -> Iterator[Case]:
     (first, second), (name, other) = two(rng, 1, 40), rng.sample("xyzkmn", 2)
-    yield f"{name} = {first}", f"{other} = {first}", OPEN_OR_WRONG
+    yield f"{name} = {first}", f"{other} = {first}", WRONG
     yield f"{name} = {first}", f"{first}", RIGHT
     yield f"{first}", f"{name} = {first}", RIGHT
     yield f"{name} = {first}, {other} = {second}", f"{other} = {second},\\ {name} = {first}", RIGHT
@@ -142,7 +141,7 @@ def right_side_alone(rng: random.Random) -> Iterator[Case]:
     yield f"{number}", f"{name} = {number}", RIGHT
     sides = rng.sample([f"{name}^2", f"2{name}", rf"\sqrt{{{name}}}", f"{name}+1", f"\\log {name}", f"{number + 1}"], 3)
     for side in sides:
-        yield f"{number}", f"{side} = {number}", OPEN_OR_WRONG
+        yield f"{number}", f"{side} = {number}", WRONG
     sign = rng.choice([">", "<", r"\neq", r"\geq"])
     yield f"{number}", f"{name} {sign} {number}", WRONG
 
@@ -150,8 +149,8 @@ def right_side_alone(rng: random.Random) -> Iterator[Case]:
 @cases(LATEX)
 def chains(rng: random.Random) -> Iterator[Case]:
     (first, second), name = two(rng, 2, 40), rng.choice("xynk")
-    yield f"{second}", f"{name} = {first} = {second}", OPEN_OR_WRONG
-    yield f"{first}", f"{name} = {first} = {second}", OPEN_OR_WRONG
+    yield f"{second}", f"{name} = {first} = {second}", WRONG
+    yield f"{first}", f"{name} = {first} = {second}", WRONG
     yield f"{first}", rf"{name} = \frac{{{2 * first}}}{{2}} = {first}", RIGHT
     yield f"{first}", rf"{name} = \sqrt{{{first**2}}} = {first}", RIGHT
     yield f"{first}", rf"{name} = \frac{{{2 * first}}}{{2}} = {second}", WRONG

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from verdict_cases import LATEX, OPEN_OR_WRONG, RIGHT, RIGHT_OR_OPEN, WRONG, Case, cases, two
+from verdict_cases import LATEX, RIGHT, RIGHT_OR_OPEN, WRONG, Case, cases, two
 
 MOLECULES = (("C", "O", 2), ("S", "O", 3), ("N", "O", 2), ("P", "F", 3), ("C", "S", 2), ("Si", "O", 2), ("N", "H", 3))
 MORE_MOLECULES = (("Si", "F", 4), ("C", "H", 4), ("B", "F", 3), ("Al", "Cl", 3), ("O", "F", 2))
@@ -34,7 +34,7 @@ def trig_degrees(rng: random.Random) -> Iterator[Case]:
     sharp = rng.randrange(11, 44)
     yield rf"\sin {sharp}^\circ", rf"\cos {90 - sharp}^\circ", RIGHT_OR_OPEN
     yield rf"\sin {sharp}^\circ", rf"\cos {sharp}^\circ", WRONG
-    yield rf"\sin {sharp}^\circ", rf"\sin {sharp}", OPEN_OR_WRONG
+    yield rf"\sin {sharp}^\circ", rf"\sin {sharp}", WRONG
 
 
 @cases(LATEX)
@@ -53,7 +53,7 @@ def subscripts(rng: random.Random) -> Iterator[Case]:
     (first, second), letter = two(rng, 1, 9), rng.choice("axpq")
     yield f"{letter}_{first} + 1", f"{letter}_{second} + 1", WRONG
     yield f"{letter}_{first} + 1", f"{letter}_{{{first}}} + 1", RIGHT
-    yield f"{letter}_{first} + 1", f"{letter} + 1", OPEN_OR_WRONG
+    yield f"{letter}_{first} + 1", f"{letter} + 1", WRONG
     yield f"{letter}_{{n+{first}}}", f"{letter}_n+{first}", WRONG
     yield f"{letter}_{{n+{first}}}", f"{letter}_{{n-{first}}}", WRONG
     yield f"{first}{letter}_{second}", f"{second}{letter}_{first}", WRONG
@@ -125,7 +125,7 @@ def letters_of_an_expression(rng: random.Random) -> Iterator[Case]:
     yield f"{first}{letter}+{second}", f"{second}{letter}+{first}", WRONG
     yield f"{first}{letter}+{second}{other}", f"{second}{letter}+{first}{other}", WRONG
     yield f"{first}{letter}+{second}", f"{first}{letter}", WRONG
-    yield f"{first}", f"{first}{letter}", OPEN_OR_WRONG
+    yield f"{first}", f"{first}{letter}", WRONG
 
 
 @cases(LATEX)
@@ -133,8 +133,8 @@ def inverse_functions(rng: random.Random) -> Iterator[Case]:
     name, number = rng.choice(["sin", "cos", "tan"]), rng.randrange(2, 30)
     yield rf"\{name}^{{-1}}({number}x)", rf"\frac{{1}}{{\{name}({number}x)}}", WRONG
     yield rf"\{name}^{{-1}}({number}x)", rf"\arc{name}({number}x)", RIGHT_OR_OPEN
-    yield rf"f^{{-1}}({number})", f"f({number})", OPEN_OR_WRONG
-    yield rf"\{name}({number}x)", rf"\{name}h({number}x)", WRONG if name != "tan" else OPEN_OR_WRONG
+    yield rf"f^{{-1}}({number})", f"f({number})", WRONG
+    yield rf"\{name}({number}x)", rf"\{name}h({number}x)", WRONG
     yield rf"\{name}({number}x)", rf"{number}\{name}(x)", WRONG
 
 

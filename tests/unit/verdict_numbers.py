@@ -12,7 +12,6 @@ from verdict_cases import (
     LATEX,
     NUMERALS,
     OPEN,
-    OPEN_OR_WRONG,
     PLAIN,
     RIGHT,
     RIGHT_OR_OPEN,
@@ -39,7 +38,7 @@ SCRIPTS = ("０１２３４５６７８９", "٠١٢٣٤٥٦٧٨٩", "۰۱۲۳۴
 
 
 def digits(rng: random.Random, count: int) -> str:
-    """Figures of which neither the first nor the last is a nought, and no two neighbours are equal."""
+    """Digits. The first and the last are not 0, and no two neighbours are equal."""
     found = ""
     while len(found) < count:
         figure = rng.choice("123456789")
@@ -175,7 +174,7 @@ def decimal_comma(rng: random.Random) -> Iterator[Case]:
 def thousands_comma(rng: random.Random) -> Iterator[Case]:
     first, last = digits(rng, rng.choice([1, 2, 3])), digits(rng, 3)
     yield first + last, f"{first},{last}", RIGHT
-    yield f"{first}.{last}", f"{first},{last}", OPEN_OR_WRONG
+    yield f"{first}.{last}", f"{first},{last}", WRONG
     yield first + last, f"{first},{swapped(last)}", WRONG
     yield first, f"{first},{last}", WRONG
     yield first + last, f"{first}.{last}", WRONG
@@ -286,7 +285,7 @@ def base_subscripts(rng: random.Random) -> Iterator[Case]:
     yield f"{number:b}_2", f"{number:b}_{{2}}", RIGHT
     yield f"{number:b}_2", f"{other:b}_2", WRONG
     yield f"{number:o}", f"{number:o}_{{10}}", RIGHT
-    yield f"{number:o}", f"{number:o}_8", OPEN_OR_WRONG
+    yield f"{number:o}", f"{number:o}_8", WRONG
     yield f"{number:b}_2", f"{number:b}_{{10}}", WRONG
     yield f"{number:b}_2", f"{number:b}_3", WRONG
     yield f"{number:b}_2", f"{number:b}", RIGHT_OR_OPEN  # the question asks for base 2

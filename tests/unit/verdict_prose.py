@@ -1,4 +1,4 @@
-"""Classes of cases about answers in sentences, in several boxes, taken back, hedged or hidden."""
+"""Classes of cases about answers in sentences, in several boxes, withdrawn, hedged or hidden."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from verdict_cases import (
     LATEX,
     NUMERALS,
     OPEN,
-    OPEN_OR_WRONG,
     PROSE,
     RIGHT,
     RIGHT_OR_OPEN,
@@ -59,7 +58,7 @@ def values_after_an_operation(rng: random.Random) -> Iterator[Case]:
     yield f"{number}", f"The answer is {number} less than {total}, that is, {total - number}.", WRONG
     yield f"{number}", f"The answer is not {number}.", WRONG
     yield f"{number}", f"The answer is less than {number}.", WRONG
-    yield f"{number}", f"The answer is at least {number}.", OPEN_OR_WRONG
+    yield f"{number}", f"The answer is at least {number}.", WRONG
     yield f"{number}", f"The answer is a multiple of {number}.", WRONG
     yield f"{number}", f"The answer is the square root of {number}.", WRONG
     yield f"{2 * number}", f"The answer is twice {number}, so {2 * number}.", RIGHT_OR_OPEN
@@ -289,10 +288,10 @@ def words_beside_a_value(rng: random.Random) -> Iterator[Case]:
     number, other = two(rng, 3, 90)
     yield f"{number}", rf"{number} \text{{ less than }} {number + other}", WRONG
     yield f"{number}", rf"\text{{not }} {number}", WRONG
-    yield f"{number}", rf"{number} \text{{ if }} x > {other}", OPEN_OR_WRONG
+    yield f"{number}", rf"{number} \text{{ if }} x > {other}", WRONG
     yield f"{number}", rf"{number} \text{{ or }} {other}", WRONG
     yield f"{number}, {other}", rf"{number} \text{{ and }} {other}", RIGHT
-    yield f"{number}", rf"\text{{at most }} {number}", OPEN_OR_WRONG
+    yield f"{number}", rf"\text{{at most }} {number}", WRONG
 
 
 @cases()

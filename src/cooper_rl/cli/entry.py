@@ -12,16 +12,10 @@ import typer
 
 from cooper_rl.cli import evaluating, labelling, scoring, serving, training, verifying, watching
 from cooper_rl.cli.options import WITH_OVERRIDES, RecipeCommand
-from cooper_rl.cli.running import run
+from cooper_rl.cli.running import command_line, run
 from cooper_rl.ranks import RankExit
 
-app = typer.Typer(
-    help="Train a reasoning policy and its reference-based reward model together.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+app = command_line("Train a reasoning policy and its reference-based reward model together.")
 app.command("train", cls=RecipeCommand, context_settings=WITH_OVERRIDES)(training.train)
 app.command("compare", context_settings=WITH_OVERRIDES)(training.compare)
 app.command("verify")(verifying.verify)

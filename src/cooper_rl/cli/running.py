@@ -7,6 +7,21 @@ import typer
 from cooper_rl.errors import BadInputError, CooperError
 
 
+def command_line(about: str) -> typer.Typer:
+    """An application without commands yet, as all of Cooper's are set up.
+
+    Args:
+        about: what `--help` says first.
+    """
+    return typer.Typer(
+        help=about,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+
+
 def run(app: typer.Typer) -> int:
     """The exit code: 0, 2 for bad input, 1 for another failure, 130 where it was interrupted."""
     try:

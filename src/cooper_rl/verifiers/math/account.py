@@ -47,7 +47,7 @@ _NAME = re.compile(
     r"(?: ?(?P<arguments>\([^()]*\)))? ?:?=(?!=)"
 )
 _QUOTED = re.compile(r"(?<![A-Za-z)}])'([^']*)'")
-_PRIMED = re.compile(r"[A-Za-z})]('+)")
+_PRIMED = re.compile(r"[A-Za-z})]'+")
 _VECTOR = re.compile(r"\\(?:vec|hat|nabla|overrightarrow|mathbf|boldsymbol|bm)(?![a-z])|∇")
 _PRODUCT = re.compile(r"\\(times|cdot)(?![a-z])|[×·⋅∙]")
 _TRANSPOSE = re.compile(r"\^ ?\{? ?(?:T|\\top|\\intercal|⟦?T⟧?)(?![A-Za-z])")
@@ -86,32 +86,34 @@ def differing_mark(reference: str, answer: str) -> str:
     """
     if reference == answer:
         return ""
-    if _VECTOR.search(reference) or _VECTOR.search(answer):
-        ways = [
-            ["x" if sign.group() in ("\\times", "×") else "." for sign in _PRODUCT.finditer(side)]
-            for side in (reference, answer)
-        ]
-        if ways[0] != ways[1]:
-            return "\\times or \\cdot"
-    sides = [_QUOTED.sub(r"\1", strip_markup(side)) for side in (reference, answer)]
-    if sides[0] == sides[1] or all(side.isdigit() for side in sides):
+    if (_VECTOR.search(reference) or _VECTOR.search(answer)) and _products(reference) != _products(answer):
+        return "\\times or \\cdot"
+    own, its = (_QUOTED.sub(r"\1", strip_markup(side)) for side in (reference, answer))
+    if own == its or (own.isdigit() and its.isdigit()):
         return ""
-    if name := _other_name(*sides):
+    if name := _other_name(own, its):
         return name
-    for pattern in (_PRIMED, _TRANSPOSE, _BARS):
-        found = [
-            sorted(each.group().lower() if pattern is _PRIMED else "" for each in pattern.finditer(side))
-            for side in sides
-        ]
-        if found[0] != found[1] and (pattern is _PRIMED or not all(found)):
-            return next(each for side in sides for each in (pattern.search(side),) if each).group()
-    if all(len(side) == 1 for side in sides) and sides[0] != sides[1] and (sides[0].islower() or "$" in answer):
-        return sides[1]  # a variable, not an option
-    words = [_LETTERS.findall(side.casefold() if _WORD.fullmatch(side) else side) for side in sides]
-    anagram = (
-        len(words[0]) == len(words[1]) == 1 and words[0] != words[1] and sorted(words[0][0]) == sorted(words[1][0])
-    )
-    return words[1][0] if anagram else ""
+    if sorted(_PRIMED.findall(own.lower())) != sorted(_PRIMED.findall(its.lower())):
+        return (_PRIMED.search(own) or _PRIMED.search(its))[0]  # type: ignore[index]  # one of them has a prime
+    for pattern in (_TRANSPOSE, _BARS):
+        one, other = pattern.search(own), pattern.search(its)
+        if bool(one) != bool(other):
+            return (one or other)[0]  # type: ignore[index]
+    if len(own) == len(its) == 1 and (own.islower() or "$" in answer):
+        return its  # a variable, not an option
+    return _anagram(own, its)
+
+
+def _products(text: str) -> list[bool]:
+    """The products of a text in their order: True for a cross, False for a dot."""
+    return [sign.group() in ("\\times", "×") for sign in _PRODUCT.finditer(text)]
+
+
+def _anagram(text: str, other: str) -> str:
+    """The other text's only word, where it has the letters of this text's only word in another order; else ""."""
+    words, others = (_LETTERS.findall(each.casefold() if _WORD.fullmatch(each) else each) for each in (text, other))
+    same_letters = len(words) == len(others) == 1 and sorted(words[0]) == sorted(others[0])
+    return others[0] if same_letters and words != others else ""
 
 
 def _other_name(reference: str, answer: str) -> str:
@@ -120,7 +122,5 @@ def _other_name(reference: str, answer: str) -> str:
     if not own or not its or reference.count("=") > 1 or answer.count("=") > 1:
         return ""
     same_kind = bool(own["arguments"]) == bool(its["arguments"])
-    differs = (same_kind and without_spaces(own["name"]) != without_spaces(its["name"])) or own["primes"] != its[
-        "primes"
-    ]
-    return its.group() if differs else ""
+    other_letter = same_kind and without_spaces(own["name"]) != without_spaces(its["name"])
+    return its.group() if other_letter or own["primes"] != its["primes"] else ""

@@ -64,11 +64,7 @@ def _marked_letter(found: re.Match[str]) -> str:
     marks = "u" * name.isupper() + "p" * len(found["primes"]) + (found["index"] or found["short"] or "").strip()
     if name == "E":  # e is a number
         return f"z_{{e{marks}}}"
-    return (
-        f"{name.lower()}_{{{marks}}}"
-        if marks and marks != found["index"] and marks != found["short"]
-        else found.group()
-    )
+    return f"{name.lower()}_{{{marks}}}" if marks else name
 
 
 @lru_cache(maxsize=4096)
@@ -107,10 +103,8 @@ def equal_values(a: Any, b: Any) -> bool | None:
             differed += 1
             if a.free_symbols != b.free_symbols:
                 return None
-            if steps and _agree_at_integers(a, b):
-                return None  # the letters may stand for whole numbers
-            if differed > 1 or not symbols:
-                return False
+            if differed > 1 or not symbols:  # where letters may stand for whole numbers, only these prove a difference
+                return None if steps and _agree_at_integers(a, b) else False
             continue
         if not symbols and a.is_rational and b.is_rational and abs(left) > 10**25:  # 2^200 - 2 and 2^200 - 3 are close
             return bool(a.doit() == b.doit()) if sympy.log(abs(left), 10) < MAX_EXACT_DIGITS else None

@@ -194,10 +194,3 @@ def _text(form: AnswerForm) -> str:
 
 def _arguments(form: AnswerForm) -> tuple[str, ...]:
     return form.arguments if isinstance(form, Expression) else ()
-
-
-def is_within(form: AnswerForm, other: AnswerForm) -> bool:
-    """Whether one answer's words are among the other's ("blue", "the blue one"), so that both may mean the same."""
-    texts = [form.text.lower() if isinstance(form, Words | Expression) else "" for form in (form, other)]
-    short, long = sorted(texts, key=len)
-    return bool(re.search(rf"(?<!\w){re.escape(short)}(?!\w)", long)) and bool(re.fullmatch(r"\w[\w ]+", short))

@@ -73,7 +73,7 @@ def _labelled(numeral: str, gap: str, marked: bool, text: str) -> Labelled | Non
         return found and Labelled(numeral, found.unit, found.label, magnitude * found.magnitude)
     if not _LABEL.fullmatch(text) or _NO_LABEL.search(text) or _AMBIGUOUS_MAGNITUDE.match(text) or matters(text):
         return None
-    if len(text.split()) > MAX_LABEL or (not marked and (_is_product(text) or gap not in " -" or not gap)):
+    if len(text.split()) > MAX_LABEL or (not marked and (_is_product(text) or gap not in " -")):
         return None  # 2xy and 2 xy are products
     return Labelled(numeral, label=text)
 
@@ -85,6 +85,4 @@ def _is_product(text: str) -> bool:
 
 def _is_apart(text: str, gap: str) -> bool:
     """Whether an unmarked text after a numeral may be a unit: `5 m` and `5km`, not `5m`."""
-    return (text in _WITH_SPACE if len(text) == 1 and text.isalpha() else len(text) > 1 or text in "°¢") and (
-        gap in " -" or len(text) > 1 or text in "°¢"
-    )
+    return len(text) > 1 or text in "°¢" or (text in _WITH_SPACE and gap in " -")

@@ -51,7 +51,6 @@ class Number(AnswerForm):
     value: Fraction
     decimals: int | None = None
     percent: bool = False
-    degrees: bool = False
     unit: str = ""
     base: int | None = None  # the base that the numeral names: 2 in 1011_2
     clock: str = ""  # 10:30, which may be a time of day or a ratio
@@ -71,6 +70,11 @@ class Number(AnswerForm):
         if self._equals(answer):
             return Comparison.EQUAL if self._same_things(answer) else Comparison.OPEN
         return Comparison.OPEN if self._may_mean(answer) else Comparison.DIFFERENT
+
+    @property
+    def degrees(self) -> bool:
+        """Whether it is an angle in degrees."""
+        return self.unit == "degree"
 
     def _same_things(self, answer: Number) -> bool:
         """Whether what is counted may be the same: `5 km` and `5 blocks` are not, `5 km` and `5` may be."""
@@ -97,13 +101,11 @@ class Number(AnswerForm):
         a, b = values
         if self.percent and not answer.percent and abs(b) >= 1 and b == self.value * 100:  # a sign that is left out
             return True
-        if a == b or self.unit == answer.unit or not (self.unit and answer.unit):
-            return a == b or rounds_to(self, answer)
-        steps = [written_step(side) or Fraction(0) for side in (self, answer)]
-        factors = [
-            abs(in_base / side.value) if side.value else Fraction(1) for in_base, side in ((a, self), (b, answer))
-        ]
-        return _agree(a, steps[0] * factors[0], b, steps[1] * factors[1])
+        if a == b:
+            return True
+        if self.unit == answer.unit or not (self.unit and answer.unit):
+            return rounds_to(self, answer)
+        return _agree(a, _step_in(a, self), b, _step_in(b, answer))
 
     @property
     def _minutes(self) -> int:
@@ -193,7 +195,6 @@ def _labelled(text: str) -> Number | None:
         value,
         None if scale != 1 else decimals,
         percent,
-        unit == "degree",
         unit,
         clock="" if negative else time,
         scaled=scale != 1,
@@ -269,6 +270,11 @@ def written_step(number: Number) -> Fraction | None:
     if number.decimals is None:
         return None
     return Fraction(10) ** -(number.decimals + 2 * number.percent)
+
+
+def _step_in(value: Fraction, number: Number) -> Fraction:
+    """What the last digit of a number counts where its value is this one, in another unit; 0 where it is exact."""
+    return (written_step(number) or Fraction(0)) * (abs(value / number.value) if number.value else 1)
 
 
 def may_be_rounded(a: Number, b: Number) -> bool:

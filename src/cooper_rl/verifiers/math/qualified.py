@@ -15,11 +15,6 @@ _SIGN = re.compile(
 NEAR_THE_END = 80  # characters of a running text that are looked at
 
 
-def is_qualified(text: str) -> bool:
-    """Whether the last number of a text is not what the text says, because of the words or signs beside it."""
-    return bool(qualifier(text))
-
-
 def qualifier(text: str, value: Number | None = None, completion: str = "") -> str:
     """The words or signs beside the last number of a text that make it say another value; "" if there are none.
 

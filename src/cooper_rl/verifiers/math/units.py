@@ -159,8 +159,6 @@ def known_unit(text: str) -> str:
         return "percent"
     if text in ("°", "degree", "degrees", "deg"):
         return "degree"
-    if text in _PLAIN_SYMBOLS or text in _SIGNS:
-        return _PLAIN_SYMBOLS.get(text) or _SIGNS[text]
     place, factors, under = 0, [], False
     while place < len(text):
         found = _FACTOR.match(text, place)

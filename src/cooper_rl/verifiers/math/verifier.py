@@ -18,7 +18,7 @@ from cooper_rl.verifiers.math.group import Group
 from cooper_rl.verifiers.math.library import shown
 from cooper_rl.verifiers.math.markup import same_text
 from cooper_rl.verifiers.math.number import Number
-from cooper_rl.verifiers.math.qualified import is_qualified, qualifier
+from cooper_rl.verifiers.math.qualified import qualifier
 from cooper_rl.verifiers.math.reader import Reader
 from cooper_rl.verifiers.math.relation import Relation
 from cooper_rl.verifiers.math.sentence import values_said
@@ -69,8 +69,9 @@ class MathVerifier:
         answer_of_reference, text = _reference_answer(reference), read(completion).stated
         unread = differing_mark(answer_of_reference, text) if text else ""
         gold = self._form_of(answer_of_reference)
-        if not unread and isinstance(gold, Number) and not is_qualified(reference):
+        if not unread and isinstance(gold, Number):
             unread = qualifier(text or completion, gold, completion)
+            unread = "" if unread and qualifier(reference) else unread
         if not unread:
             return found
         return replace(found, verdict=Verdict.UNPARSEABLE, reason=Reason.UNKNOWN_FORM, unread=unread)
@@ -91,24 +92,17 @@ class MathVerifier:
         text = reading.stated
         if text and same_text(answer_of_reference, text):
             return Verification.compared(True, shown(answer_of_reference), shown(text))
-        if (
-            text and gold and _EXCLAIMED.fullmatch(text) and _IN_SENTENCE.search(completion)
-        ):  # "the answer is 39!" is no factorial
-            exclaimed = self._form_of(text[:-1])
-            text = text[:-1] if exclaimed and compare(gold, exclaimed) is Comparison.EQUAL else text
+        if text and gold and _EXCLAIMED.fullmatch(text) and _IN_SENTENCE.search(completion):
+            plain = self._form_of(text[:-1])  # "the answer is 39!" is no factorial
+            text = text[:-1] if plain and compare(gold, plain) is Comparison.EQUAL else text
         answer = self._answer_form(text, gold, bare=reading.bare) if text else None
         said = self._said(gold, reading, answer)
         if said.get(Comparison.EQUAL):
             return Verification.compared(True, shown(reference), said[Comparison.EQUAL])
-        if (
-            Comparison.OPEN not in said
-            and _may_be_absent(gold, reading, answer)
-            and is_absent(gold, reading.completion)
-        ):
+        may_be_absent = Comparison.OPEN not in said and _may_be_absent(gold, reading, answer)
+        if may_be_absent and is_absent(gold, reading.completion):
             return Verification.compared(False, shown(reference), shown(text or last_figure(completion) or ""))
-        return self._compared(
-            reference, gold, reading, answer, guess=said.keys().isdisjoint((Comparison.DIFFERENT, Comparison.OPEN))
-        )
+        return self._compared(reference, gold, reading, answer, guess=not said)
 
     def _compared(
         self, reference: str, gold: AnswerForm | None, reading: Reading, answer: AnswerForm | None, *, guess: bool
@@ -232,8 +226,8 @@ def _unread(gold: AnswerForm | None, answer: AnswerForm, text: str) -> str | Non
 def _by_library(reference: str, gold: AnswerForm | None, reading: Reading) -> Verification:
     """math-verify's judgement, whose INCORRECT proves nothing: it also stands for "could not be compared".
 
-    It is not asked about prose, of which it drops all but a number, nor about a time or duration: it reads 00:31 as
-    nought, and so is `00:87 minutes` to it.
+    It is not asked about prose, since it keeps a number of it and drops the rest. Nor is it asked about a time or
+    duration: it reads 00:31 as nought, and `00:87 minutes` too.
     """
     prose = isinstance(gold, Words) or reading.bare or reading.stated is None or is_sentence(reading.stated)
     if prose or (isinstance(gold, Number) and gold.clock):
@@ -250,7 +244,7 @@ def _explain_guess(reference: str, gold: Number, answer: AnswerForm | None, text
     """Judges a text that states no answer by its last number. Where that differs, it proves nothing."""
     if answer is not None and compare(gold, answer) is Comparison.EQUAL:
         return Verification.compared(True, shown(reference), text)
-    return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, shown(reference), text)
+    return _open(reference, text)
 
 
 def _is_open(gold: AnswerForm, answer: AnswerForm) -> bool:

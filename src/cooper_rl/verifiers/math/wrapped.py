@@ -41,11 +41,11 @@ class Assignment:
             arguments = found.group("arguments")
             names = tuple(a.strip() for a in arguments.strip("()").split(",")) if arguments else ()
             form = Expression(form.text, found.group("name"), names)
-        differs = (
-            any(compare(form, side) is not Comparison.EQUAL for side in map(read, others) if side) if form else False
-        )
-        left = named.group("value")[len(first) :] if differs else named.group("value")[len(value) :]
-        return Partial(form, left) if form and (others or left) else form
+        if form is None:
+            return None
+        same = all(compare(form, side) is Comparison.EQUAL for side in map(read, others) if side)
+        left = named.group("value")[len(value if same else first) :]
+        return Partial(form, left) if others or left else form
 
 
 class SetBuilder:
