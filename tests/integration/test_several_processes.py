@@ -112,6 +112,7 @@ def test_two_ranks_are_the_run_of_one(alone, tmp_path, how):
             assert all(torch.equal(resumed[part][name], tensor) for name, tensor in tensors.items()), part
 
 
+@pytest.mark.slow  # 34 seconds: two processes
 def test_an_assistant_beside_a_sharded_policy_keeps_no_rank_waiting(tmp_path):
     """The ranks ask it for their own prompts, so not alike often; the reference policy is sharded."""
     rows = run(tmp_path, 2, "fsdp2", "assistant")

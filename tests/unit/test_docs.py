@@ -55,6 +55,7 @@ def test_every_command_is_in_the_readme():
     assert {name for name in names if f"`cooper {name}" not in text} == set()
 
 
+@pytest.mark.slow  # 80 seconds; links and docstrings have fast tests
 def test_the_site_builds_with_a_page_for_each_module_and_document(tmp_path):
     done = build_site(ROOT / "mkdocs.yml", tmp_path)
     assert done.returncode == 0, done.stderr

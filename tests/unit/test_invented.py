@@ -12,6 +12,8 @@ from cooper_rl.synthesis.same_answer import UNITS
 from cooper_rl.synthesis.writings import closing
 from cooper_rl.verifiers import RuleVerifier
 
+PAIRS = 150  # right ones, and as many wrong ones, of each kind
+
 
 def _value(text):
     """What a number says, by math-verify's reading of it without its unit; mixed numbers and ratios by hand."""
@@ -44,12 +46,12 @@ def test_the_same_number_in_two_writings_is_the_same():
 def test_the_rule_agrees_with_what_was_meant(kind, rule):
     """It never takes the wrong ones for right, and but for rounded numbers it reads the right ones."""
     rng = random.Random(2)
-    pairs = [(right, *kind(right, rng)) for right in (True, False) for _ in range(300)]
+    pairs = [(right, *kind(right, rng)) for right in (True, False) for _ in range(PAIRS)]
     verdicts = rule.verify_many([reference for _, reference, _ in pairs], [answer for *_, answer in pairs])
     found = [verdict is Verdict.CORRECT for verdict in verdicts]
-    assert not any(found[300:]), [pair for pair, right in zip(pairs, found, strict=True) if right != pair[0]]
-    assert sum(found[:300]) >= (150 if kind is invented.numbers else 295)
-    assert sum(reference != answer for _, reference, answer in pairs[:300]) > 200
+    assert not any(found[PAIRS:]), [pair for pair, right in zip(pairs, found, strict=True) if right != pair[0]]
+    assert sum(found[:PAIRS]) >= PAIRS * (0.5 if kind is invented.numbers else 0.98)
+    assert sum(reference != answer for _, reference, answer in pairs[:PAIRS]) > PAIRS * 2 / 3
 
 
 def test_every_kind_is_drawn():

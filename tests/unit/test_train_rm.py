@@ -297,6 +297,7 @@ def stepped_file(tmp_path):
     return str(path)
 
 
+@pytest.mark.slow  # 22 seconds: two trainings
 def test_prefixes_are_taught_by_where_the_first_error_is(stepped_file, tmp_path):
     triples = read_triples(stepped_file)
     assert sum(t.correct for t in triples) == 16 and all(len(t.ends) == 3 for t in triples)

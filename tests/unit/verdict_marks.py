@@ -171,3 +171,33 @@ def number_in_text(rng: random.Random) -> Iterator[Case]:
     yield f"{number}", rf"\text{{There are {other} pairs}}", WRONG
     yield f"{number}", rf"\mathbf{{{number}}}", RIGHT
     yield f"{number}.5", rf"\text{{{number}5 meters}}", WRONG
+
+
+@cases(LATEX)
+def figures_apart(rng: random.Random) -> Iterator[Case]:
+    """Grids and sequences: a library would multiply their figures."""
+    figures = rng.sample(range(1, 10), 4)
+    turned = figures[1:] + figures[:1]
+    sequence, other = (" ".join(map(str, row)) for row in (figures, turned))
+    yield sequence, sequence, RIGHT
+    yield sequence, other, WRONG
+    yield f"[[{sequence},{other}]]", f"[[{sequence},{other}]]", RIGHT
+    yield f"[[{sequence},{other}]]", f"[[{other},{sequence}]]", WRONG
+    yield f"[[A 0 {figures[0]},0 B 0]]", f"[[0 A 0,B 0 {figures[0]}]]", WRONG
+
+
+@cases(LATEX)
+def sums_of_numbers(rng: random.Random) -> Iterator[Case]:
+    first, second = two(rng, 2, 30)
+    total = first + second + 7
+    yield f"{first}+{second}+7={total}", f"{first} + {second} + 7 = {total}", RIGHT
+    yield f"{first}+{second}+7={total}", f"{first + 1}+{second - 1}+7={total}", WRONG
+    yield f"[[{first}+{second}+7={total}]]", f"[[{first}+{second + 1}+6={total}]]", WRONG
+
+
+@cases(LATEX)
+def signs_of_names(rng: random.Random) -> Iterator[Case]:
+    letter, sign = rng.choice("CFJR"), rng.choice(["#", "++", "@"])
+    yield f"{letter}{sign}", f"{letter}{sign}", RIGHT
+    yield f"{letter}{sign}", rf"\text{{{letter}}}", WRONG
+    yield rf"\text{{{letter}{sign} language}}", rf"\text{{{letter} language}}", WRONG

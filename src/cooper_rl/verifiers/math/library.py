@@ -16,6 +16,8 @@ from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers.math.stated import Reading, has_answer, hedged, read, unclear
 
 _MAX_SHOWN = 200
+_APART = re.compile(r"(?<![\\A-Za-z])[A-Za-z\d]\s+\d(?!\d{2}(?!\d))")  # figures of a grid or a sequence, not 1 000
+_SUM = re.compile(r"\W*\d[^A-Za-z]*[-+*/][^A-Za-z]*=[^A-Za-z=]*")  # an equation of numbers
 
 
 def explain(reference: str, completion: str) -> Verification:
@@ -61,9 +63,12 @@ def _false_positive(reference: str, gold: list[Any], answer: list[Any]) -> bool:
     """Whether the library calls two answers equal that are not.
 
     The known causes are tiny numbers that round to the same value, a sign choice, and equations that the library drops.
-    It also takes a last word for a unit, and ignores a base.
+    It also takes a last word for a unit, ignores a base, multiplies `1 2 3`, and of `2+2*3=8` keeps the 8.
     """
     texts = [str(gold[-1]), str(answer[-1])]
+    shown_apart = any(_APART.search(text) or _SUM.fullmatch(text) for text in texts)
+    if shown_apart and texts[0].replace(" ", "") != texts[1].replace(" ", ""):
+        return True
     if texts[0].rstrip().endswith(("<", ">", "=")) or _bases(texts[0]) != _bases(texts[1]):
         return True
     if ("±" in texts[0] or "\\pm" in texts[0]) != ("±" in texts[1] or "\\pm" in texts[1]):

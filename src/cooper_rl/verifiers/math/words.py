@@ -27,6 +27,7 @@ _FAMILIES = tuple(
 _OTHER_KINDS = ("number", "intervals", "matrix")
 _KNOWN = frozenset().union(*_FAMILIES, ("none", "undefined", "infinity"))
 _DECISION = re.compile(r"yes|no|true|false", re.IGNORECASE)
+_MAX_REPEATED = 4  # words after a decision that say it again: "No, it is not"
 _SAME_DECISION = {"true": "yes", "false": "no"}  # for questions whether a statement is true
 _CHOICE = re.compile(rf"{CHOICE_LABEL}\(?(?P<letter>[A-J])\)?(?:[.:)] .*)?")
 _LEAD = re.compile(  # removed from the front: "It falls on a Tuesday" becomes "Tuesday"
@@ -41,12 +42,14 @@ class Words(AnswerForm):
     kind: ClassVar[str] = "words"
     library_decides: ClassVar[bool] = True
     text: str
+    reason: str = ""
 
     @classmethod
     def parse(cls, text: str, read: Read) -> Words | None:
         """Reads a choice, a marked or known word, or a text without mathematics. "No, it is not" becomes "no"."""
         if is_decision(without_marks(text)):
-            return cls(without_marks(text).partition(",")[0].strip().lower())
+            decision, _, rest = without_marks(text).partition(",")
+            return cls(decision.strip().lower(), rest if len(rest.split()) > _MAX_REPEATED else "")
         words = without_marks(text)
         choice = _CHOICE.fullmatch(words)
         if choice:
@@ -60,12 +63,17 @@ class Words(AnswerForm):
     def _of(cls, words: str) -> Words | None:
         words = _LEAD.sub("", words)
         words = ABBREVIATED.get(words, words).lower()
-        return cls(re.sub(r"[^\w\s]", "", words).strip()) if re.search(r"[a-z]", words) else None
+        return cls(re.sub(r"[^\w\s#@+|<>=]", "", words).strip()) if re.search(r"[a-z]", words) else None
 
     def compare(self, answer: AnswerForm) -> Comparison:
-        """Compares with other words; "true" equals "yes". DIFFERENT only for two words of one family."""
+        """Compares with other words; "true" equals "yes". DIFFERENT only for two words of one family.
+
+        A decision is open where the reference asks for its reason too: "No, string is an insulator".
+        """
         if not isinstance(answer, Words):
             return self.compare_as_answer(answer)
+        if self.reason and self.text == answer.text:
+            return Comparison.OPEN
         if _SAME_DECISION.get(self.text, self.text) == _SAME_DECISION.get(answer.text, answer.text):
             return Comparison.EQUAL
         apart = any({self.text, answer.text} <= family for family in _FAMILIES)
