@@ -22,7 +22,7 @@ from typing import Any
 from bench_step import settings, step_seconds
 
 from cooper_rl.domains import load_problems
-from cooper_rl.engines.trl.config import CooperConfig
+from cooper_rl.engines.config import CooperConfig
 from cooper_rl.engines.trl.rows import training_rows
 from cooper_rl.engines.trl.trainer import CooperTrainer
 from cooper_rl.generation import OpenAIServer

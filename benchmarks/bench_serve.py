@@ -190,7 +190,7 @@ def client_run(folder: Path, steps: int, url: str, **settings: Any) -> None:
 def alone(folder: Path, steps: int) -> None:
     """Trains as `cooper train` does, in this process, and notes the steps' times."""
     from cooper_rl.engines.parts import environment, resolved, settings_of
-    from cooper_rl.engines.trl.run import build_trainer
+    from cooper_rl.engines.trl.trainer import build_trainer
 
     recipe = load_recipe(RECIPE, words(folder, steps)[2:])
     named, config = settings_of(recipe)

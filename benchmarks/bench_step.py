@@ -31,8 +31,8 @@ from transformers import PrinterCallback, Trainer, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from cooper_rl.domains import load_problems
+from cooper_rl.engines.config import CooperConfig
 from cooper_rl.engines.parts import load_labelled, load_reward_model
-from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.engines.trl.rows import training_rows
 from cooper_rl.engines.trl.trainer import CooperTrainer
 from cooper_rl.settings.files import resolve_model

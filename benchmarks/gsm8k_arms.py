@@ -32,7 +32,7 @@ from transformers import AutoConfig
 from cooper_rl.checkpoints import last_checkpoint
 from cooper_rl.cli.compare import compare
 from cooper_rl.console import print_rows
-from cooper_rl.devices import own_device
+from cooper_rl.distributed import own_device
 from cooper_rl.doctor.memory import FLOAT, shape_of
 from cooper_rl.evaluation.benchmarks import RESULTS
 from cooper_rl.report.runs import Run, read_run

@@ -32,8 +32,8 @@ from cooper_rl.checkpoints import last_checkpoint
 from cooper_rl.domains.nano.collect import collect
 from cooper_rl.domains.problems import load_problems, truth_of
 from cooper_rl.jsonl import line_of, whole_records, write_atomically
+from cooper_rl.method.labelled import FILE
 from cooper_rl.method.loop import REWARD_MODEL
-from cooper_rl.method.replay import FILE
 from cooper_rl.records import THRESHOLD, Problem, Triple, Verdict
 from cooper_rl.report.runs import Run
 from cooper_rl.settings.files import resolve_model

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cooper_rl.engines.trl.config import CooperConfig as CooperConfig
+    from cooper_rl.engines.config import CooperConfig as CooperConfig
     from cooper_rl.engines.trl.reward import CooperReward as CooperReward
     from cooper_rl.engines.trl.trainer import CooperTrainer as CooperTrainer
     from cooper_rl.records import Verdict as Verdict
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cooper_rl.verifyrm import VerifyRM as VerifyRM
 
 _HOMES = {
-    "CooperConfig": "cooper_rl.engines.trl.config",
+    "CooperConfig": "cooper_rl.engines.config",
     "CooperReward": "cooper_rl.engines.trl.reward",
     "CooperSettings": "cooper_rl.settings.method",
     "CooperTrainer": "cooper_rl.engines.trl.trainer",

@@ -8,10 +8,18 @@ from itertools import count
 import numpy as np
 import pytest
 
-from cooper_rl.method.agreement import complete, shares
 from cooper_rl.method.contract import example_batch
-from cooper_rl.method.doubt import NEIGHBOURS, WINDOW_STEPS, Doubt, estimate, logits, metrics_of
-from cooper_rl.method.negatives.mined import mined
+from cooper_rl.method.doubt import (
+    NEIGHBOURS,
+    WINDOW_STEPS,
+    Doubt,
+    complete,
+    estimate,
+    held_back_metrics,
+    logits,
+    shares,
+)
+from cooper_rl.method.negatives import rank_mined
 from cooper_rl.method.reward import HybridReward, RuleReward
 from cooper_rl.records import Batch, Reason, Report, Verdict
 from cooper_rl.verifiers.kinds import misses_per_hit
@@ -59,7 +67,7 @@ def test_a_few_that_score_as_the_right_ones_do_are_probably_right():
     found = weighed(apart(RIGHT, 0.9, 60) + apart(WRONG, 0.9, 20) + apart(WRONG, 0.1, 20))
     assert of(WRONG, 0.9, found) == pytest.approx(0.09) and of(WRONG, 0.1, found) == 0.0
     assert {r.score for r in found if r.held_back} == {0.9} and sum(bool(r.held_back) for r in found) == 20
-    assert {text.split()[1] for text in mined(found)} == {"0.1"}
+    assert {text.split()[1] for text in rank_mined(found)} == {"0.1"}
 
 
 def test_what_scored_as_the_right_ones_do_when_the_run_began_is_held_back_though_it_scores_low_now():
@@ -123,7 +131,7 @@ def test_the_agreement_of_the_group_is_a_second_witness():
     assert {round(r.right_estimate, 12) for r in found if r.group == 99} == {0.9}
     assert {round(r.right_estimate, 12) for r in found if r.group >= 100} == {round(3.6 / 404, 12)}
     assert {r.held_back for r in found} == {"", "agreement"}
-    assert metrics_of(found) == {
+    assert held_back_metrics(found) == {
         "pairs/held_back": 4.0,
         "pairs/held_back_score": 0.0,
         "pairs/held_back_agreement": 4.0,

@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 
-from cooper_rl.engines.trl.config import CooperConfig
+from cooper_rl.engines.config import CooperConfig
 from cooper_rl.method.guard import Guard, Standing, permutation
 from cooper_rl.records import ContrastivePair, LabelledCompletion, Report
 from cooper_rl.settings.files import resolve_model

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from trl import SFTConfig
 
-from cooper_rl.engines.trl.run import run_training
+from cooper_rl.engines.trl.trainer import run_training
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.method.build import check_parts
-from cooper_rl.method.pairs import shares
+from cooper_rl.method.pairs import share_out
 from cooper_rl.settings.checks import check_train_settings
 from cooper_rl.settings.labelling import AnnotateConfig, CollectConfig
 from cooper_rl.settings.recipe import load_recipe, parse_overrides, variants_of
@@ -113,7 +113,7 @@ def test_the_arms_on_passages(variant, tmp_path):
 )
 def test_an_experiment_has_the_pairs_of_its_published_runs(name, variant, sources):
     recipe = load_recipe(FOLDER / f"{name}.yaml", ["--variant", variant] if variant else [])
-    assert shares(recipe["negative_sources"], recipe["pairs_per_prompt"]) == sources.split()
+    assert share_out(recipe["negative_sources"], recipe["pairs_per_prompt"]) == sources.split()
 
 
 def test_a_variant_lies_between_the_recipe_and_the_command_line(tmp_path):

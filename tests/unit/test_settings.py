@@ -57,7 +57,7 @@ def test_the_list_of_trls_fields_is_current():
 
 
 def test_the_known_keys_are_those_of_the_real_class():
-    from cooper_rl.engines.trl.config import CooperConfig
+    from cooper_rl.engines.config import CooperConfig
 
     real = {field.name for field in dataclasses.fields(CooperConfig) if field.init}
     own = {item.name for item in dataclasses.fields(TrainSettings)} - {"trainer_kwargs"}
@@ -79,7 +79,7 @@ def test_the_other_defaults_of_the_policy_are_trls():
 
 
 def test_a_recipe_reaches_the_trainers_settings(tmp_path):
-    from cooper_rl.engines.trl.config import CooperConfig
+    from cooper_rl.engines.config import CooperConfig
 
     recipe = {**load_recipe(ROOT / "recipes/quickstart.yaml"), "output_dir": str(tmp_path), "arm": "hybrid"}
     settings = TrainSettings.from_recipe(recipe)
@@ -242,7 +242,7 @@ def test_python_refuses_names_that_are_none_of_the_methods(settings):
 
 
 def test_python_callers_get_the_same_checks():
-    from cooper_rl.engines.trl.config import CooperConfig
+    from cooper_rl.engines.config import CooperConfig
 
     for wrong, message in [
         ({"label_pairs": "nope"}, "label_pairs: 'nope' is not true or false"),

@@ -14,7 +14,7 @@ from transformers import (
     pipeline,
 )
 
-from cooper_rl.devices import own_device
+from cooper_rl.distributed import own_device
 from cooper_rl.domains.nano.worlds import NANO
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.records import LabelledCompletion, Triple

@@ -13,7 +13,7 @@ import typer
 from cooper_rl.cli import evaluating, labelling, scoring, serving, training, verifying, watching
 from cooper_rl.cli.options import WITH_OVERRIDES, RecipeCommand
 from cooper_rl.cli.running import command_line, run
-from cooper_rl.ranks import RankExit
+from cooper_rl.distributed import RankExit
 
 app = command_line("Train a reasoning policy and its reference-based reward model together.")
 app.command("train", cls=RecipeCommand, context_settings=WITH_OVERRIDES)(training.train)

@@ -18,8 +18,8 @@ def serve(
 
     Example: cooper serve --config recipes/quickstart.yaml --output_dir runs/serve --port 8700
     """
-    from cooper_rl.extras import optional
     from cooper_rl.method.build import check_parts
+    from cooper_rl.parts import optional
     from cooper_rl.settings.checks import check_train_settings
     from cooper_rl.settings.recipe import load_recipe
     from cooper_rl.settings.serve import ServeSettings, check_server_settings

@@ -11,7 +11,7 @@ from typing import Any
 
 from cooper_rl.domains.domain import Domain
 from cooper_rl.errors import BadInputError
-from cooper_rl.extras import optional
+from cooper_rl.parts import optional
 from cooper_rl.records import Problem, Verdict
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifiers.gym import entry_as_reference

@@ -14,24 +14,25 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import PreTrainedModel
 
+from cooper_rl import distributed
 from cooper_rl.domains import heldout_problems, training_problems, truth_of, warn_of_shared
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.generation import Generator, OpenAIServer
 from cooper_rl.generation.in_process import TransformersGenerator
-from cooper_rl.method.reward_model import GROUP, KNOWN, RewardModel
+from cooper_rl.method.protocols import GROUP, KNOWN, RewardModel
 from cooper_rl.parts import find
 from cooper_rl.records import LabelledCompletion, Problem
 from cooper_rl.settings.files import EMBEDDED, resolve_model
 from cooper_rl.settings.method import CooperSettings, MethodSettings
 from cooper_rl.settings.recipe import without_tokens
 from cooper_rl.settings.train import TrainerSettings, TrainRecipe, TrainSettings
-from cooper_rl.verifyrm import VerifyRM, ranks, sharding
+from cooper_rl.verifyrm import VerifyRM, sharding
 from cooper_rl.verifyrm.triples import read_triples
 from cooper_rl.verifyrm.updater import RewardModelUpdater
 
 if TYPE_CHECKING:
-    from cooper_rl.engines.trl.config import CooperConfig
+    from cooper_rl.engines.config import CooperConfig
 
 Triples = Sequence[LabelledCompletion] | str | Path
 PACKAGES = ("torch", "transformers", "trl", "accelerate", "datasets", "math-verify", "reasoning-gym", "cooper-rl")
@@ -56,7 +57,7 @@ def settings_of(recipe: Mapping[str, Any]) -> tuple[TrainSettings, CooperConfig]
     Raises:
         BadInputError: a setting is unknown or has a value that is not allowed.
     """
-    from cooper_rl.engines.trl.config import CooperConfig  # takes seconds, and neither the server nor verl needs it
+    from cooper_rl.engines.config import CooperConfig  # takes seconds, and neither the server nor verl needs it
 
     settings = TrainSettings.from_recipe(recipe)
     try:
@@ -157,7 +158,7 @@ def placed(
         return reward_model
     if device is not None:
         reward_model.model.to(device)
-    if settings.reward_model_sharded and ranks.size() > 1:
+    if settings.reward_model_sharded and distributed.size() > 1:
         sharding.shard(reward_model.model)
     return RewardModelUpdater(reward_model, settings, max(1, updates))
 
@@ -232,7 +233,7 @@ def environment(seed: int) -> dict[str, Any]:
         "processor": platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
-        "processes": ranks.size(),
+        "processes": distributed.size(),
         "devices": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())],
         "seed": seed,
     }

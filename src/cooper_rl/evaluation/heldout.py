@@ -11,7 +11,7 @@ from accelerate.utils import gather_object
 from cooper_rl.domains import Truth
 from cooper_rl.generation import Sampling
 from cooper_rl.generation.sample import sample
-from cooper_rl.method.reward_model import RewardModel
+from cooper_rl.method.protocols import RewardModel
 from cooper_rl.records import LabelledCompletion, Problem, Verdict
 from cooper_rl.settings.stage2 import MeasuringSettings
 from cooper_rl.verifiers import RuleVerifier

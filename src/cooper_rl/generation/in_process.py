@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from cooper_rl.attention import use_short_attention
-from cooper_rl.devices import own_device
+from cooper_rl.distributed import own_device
 from cooper_rl.errors import BadInputError
 from cooper_rl.generation.generator import Generation, Generator, Messages, Sampling
 from cooper_rl.generation.sample import generate_batch, in_order_of_length, isolated, rendered

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from cooper_rl.method.monitor import Monitor
 from cooper_rl.method.negatives import NegativeSource, Slot
+from cooper_rl.method.protocols import RewardModel
 from cooper_rl.method.reward import Reward
-from cooper_rl.method.reward_model import RewardModel
 from cooper_rl.records import (
     Batch,
     ContrastivePair,

@@ -1,8 +1,13 @@
-"""Doubt: how probable it is that a completion which the rule calls wrong is right after all. (Ours, not the paper's.)
+"""What a batch tells about its verdicts: equal answers get equal ones, and some wrong ones are doubted. (Ours.)
 
-A rule verifier calls some right answers INCORRECT. Mining makes this worse: it takes the completions that the reward
-model scores highest, and with a good reward model these are the rule's own mistakes. So a completion is held back from
-stage 2 where it is too probable that it is right.
+Agreement. Whether a rule finds an answer depends on the words around it, so of two completions with the same answer
+one may be judged and the other left open. Only answers with the same text are taken for the same. Letting the verifier
+compare the open answer with a right one of its group was tried: of what it called different 5 % were right
+(docs/verifier.md).
+
+Doubt. A rule verifier calls some right answers INCORRECT. Mining makes this worse: it takes the completions that the
+reward model scores highest, and with a good reward model these are the rule's own mistakes. So a completion is held
+back from stage 2 where it is too probable that it is right.
 
 The estimate. For each right completion that the rule calls CORRECT it calls about m right ones INCORRECT
 (`rule_misses_per_hit`). The policy and the reward model treat these as they treat the CORRECT ones. Among the run's
@@ -19,25 +24,84 @@ score low from then on. It would be mined again for that, and be unlearned.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
 import numpy as np
 
-from cooper_rl.method.agreement import shares
 from cooper_rl.method.monitor import Monitor
-from cooper_rl.method.reward_model import RewardModel
-from cooper_rl.records import Report, Rollout, Verdict
+from cooper_rl.method.protocols import RewardModel
+from cooper_rl.method.reward import Reward
+from cooper_rl.records import Reason, Report, Rollout, Sample, Verdict, Verification
 
+Weigh = Callable[[Sequence[Rollout]], list[tuple[float, str]]]
+REASONS = {Verdict.CORRECT: Reason.MATCH, Verdict.INCORRECT: Reason.MISMATCH}
 WINDOW_STEPS = 20  # the rollouts of this many last steps are compared
 NEIGHBOURS = 20  # doubtful rollouts that are compared with each one, the nearest by score, and at least
 MIN_DISTANCE = 0.5  # all that are as near in logits as this
 EDGE = 1e-6  # scores are moved this far from 0 and 1, where the logit is infinite
 DECIMALS = 1  # logits are compared in tenths, so that rounding errors, which differ between ranks, do not show
 
-
 Row = tuple[int, bool, float, float]  # of a judged rollout: step, whether it is CORRECT, the score's logit, the share
+
+
+def complete(
+    judged: Sequence[tuple[Rollout, float | None]], size: int, reward: Reward, weigh: Weigh | None = None
+) -> list[Rollout]:
+    """Rollouts with all that only their batch can tell: their groups, verdicts that agree, rewards and doubts.
+
+    Args:
+        judged: the rollouts of all ranks with their start scores.
+        size: rollouts of a group; those of one prompt follow one another, where their group has no number yet.
+        reward: rewards what is settled here. Other rollouts keep the reward that they had.
+        weigh: `Doubt.weigh` of the step; None where nothing is taught.
+    """
+    samples = [r.sample if r.group >= 0 else replace(r.sample, group=i // size) for i, (r, _) in enumerate(judged)]
+    agreed = agree(samples, [rollout.verification for rollout, _ in judged])
+    rollouts = []
+    for (rollout, start_score), sample, found in zip(judged, samples, agreed, strict=True):
+        own = rollout.reward if found is rollout.verification else reward.of(found, rollout.score)
+        rollouts.append(replace(rollout, sample=sample, verification=found, reward=own, start_score=start_score))
+    if weigh is None:
+        return rollouts
+    doubts = zip(rollouts, weigh(rollouts), strict=True)
+    return [replace(rollout, right_estimate=right, held_back=by) for rollout, (right, by) in doubts]
+
+
+def agree(samples: Sequence[Sample], verifications: Sequence[Verification]) -> list[Verification]:
+    """The verifications, each open one settled where its group can.
+
+    An open one has an answer in a form that the rules cannot read. It gets the verdict of the judged completions of
+    its group that state the same answer. Where these do not agree it stays open.
+
+    Args:
+        samples: those of a batch, with the numbers of their groups.
+    """
+    verdicts: dict[tuple[int, str | None], set[Verdict]] = {}
+    for sample, found in zip(samples, verifications, strict=True):
+        if found.verdict is Verdict.CORRECT or found.doubtful:
+            verdicts.setdefault((sample.group, found.answer), set()).add(found.verdict)
+    return [
+        _settle(found, verdicts.get((sample.group, found.answer), set()))
+        for sample, found in zip(samples, verifications, strict=True)
+    ]
+
+
+def _settle(found: Verification, verdicts: set[Verdict]) -> Verification:
+    if found.reason is not Reason.UNKNOWN_FORM or found.answer is None or len(verdicts) != 1:
+        return found
+    (verdict,) = verdicts
+    return replace(found, verdict=verdict, reason=REASONS[verdict])
+
+
+def shares(rollouts: Sequence[Rollout]) -> list[float]:
+    """The share of each rollout's group that states the same answer, itself included."""
+    sizes = Counter(rollout.group for rollout in rollouts)
+    counts = Counter((rollout.group, rollout.answer) for rollout in rollouts)
+    return [(counts[r.group, r.answer] if r.answer is not None else 1) / sizes[r.group] for r in rollouts]
 
 
 class Doubt(Monitor):
@@ -67,11 +131,11 @@ class Doubt(Monitor):
         seen_N4 = np.array(self.window(rollouts, step), dtype=np.float64).reshape(-1, 4)
         places = zip(rollouts, logits(rollouts), shares(rollouts), strict=True)
         return [
-            self._weighed(logit, share, seen_N4) if rollout.verification.doubtful else (0.0, "")
+            self._weigh(logit, share, seen_N4) if rollout.verification.doubtful else (0.0, "")
             for rollout, logit, share in places
         ]
 
-    def _weighed(self, logit: float, share: float, seen_N4: np.ndarray) -> tuple[float, str]:
+    def _weigh(self, logit: float, share: float, seen_N4: np.ndarray) -> tuple[float, str]:
         places = {"together": (logit, share), "score": (logit, None), "agreement": (None, share)}
         found = {name: estimate(seen_N4, self.misses_per_hit, *place) for name, place in places.items()}
         alone = "+".join(name for name in ("score", "agreement") if found[name] > self.max_right)
@@ -89,7 +153,7 @@ class Doubt(Monitor):
     def after(self, report: Report, *, whole: bool) -> Report:
         assert report.batch
         self.seen = self.window(report.batch.rollouts, report.batch.step)
-        return report.having(metrics_of(report.batch.rollouts))
+        return report.having(held_back_metrics(report.batch.rollouts))
 
     def state(self) -> dict[str, Any]:
         return {"seen": self.seen}
@@ -124,7 +188,7 @@ def logits(rollouts: Sequence[Rollout]) -> list[float]:
     return logit_N
 
 
-def metrics_of(rollouts: Sequence[Rollout]) -> dict[str, float]:
+def held_back_metrics(rollouts: Sequence[Rollout]) -> dict[str, float]:
     """How many of a step's rollouts were held back, and how many the score or the agreement alone would have.
 
     `pairs/replayed_right_estimate` is the mean estimate of those that count as wrong and were not held back.

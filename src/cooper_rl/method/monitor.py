@@ -1,18 +1,23 @@
-"""Monitors: they watch each step after the update, and may roll it back, change the reward or stop the run."""
+"""Monitors watch each step after the update, and may roll it back, change the reward or stop the run.
+
+`Skips` ends a run whose steps teach nothing any more.
+"""
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cooper_rl.errors import BadInputError
+from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.jsonl import write_atomically
 from cooper_rl.records import Report
 
 STATE = "monitors.json"  # the file in a checkpoint that holds the monitors' state
+VERIFIER = "verifier"
 
 
 class Monitor(ABC):
@@ -48,7 +53,7 @@ class Monitor(ABC):
         """Restores what `state` gave. Called instead of `begin`, after the reward model has been loaded."""
 
 
-def seen(monitor: Monitor, report: Any) -> Report:
+def check_report(monitor: Monitor, report: Any) -> Report:
     """The report that a monitor returned.
 
     Raises:
@@ -73,3 +78,35 @@ def load_states(monitors: Sequence[Monitor], folder: Path) -> None:
             monitor.load_state(states[monitor.name])
         else:
             monitor.begin()
+
+
+class Skips:
+    """Counts the steps in a row that taught nothing, for want of a finite gradient or of any verdict.
+
+    Args:
+        limit: the run ends after more than this many in a row.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.in_a_row: Counter[str] = Counter()
+
+    def count(self, model: str, skipped: bool) -> None:
+        """Counts a step of the policy, the reward model or the verifier.
+
+        Raises:
+            CooperError: more than `limit` in a row were skipped.
+        """
+        self.in_a_row[model] = self.in_a_row[model] + 1 if skipped else 0
+        count = self.in_a_row[model]
+        if count <= self.limit:
+            return
+        if model == VERIFIER:
+            raise CooperError(
+                f"in {count} steps in a row the verifier failed on every completion (verdict ERROR);"
+                " `cooper verify --explain --verifier NAME` shows the error"
+            )
+        raise CooperError(
+            f"{count} steps in a row had a {model} gradient that is not finite; the last checkpoint"
+            " was written before them: resume from it with --resume and a lower learning rate"
+        )

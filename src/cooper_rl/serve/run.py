@@ -15,7 +15,7 @@ from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.generation.in_process import TransformersGenerator
 from cooper_rl.method.build import make_cooper
 from cooper_rl.method.loop import Cooper
-from cooper_rl.method.negatives.assistant import Assistant
+from cooper_rl.method.negatives import Assistant
 from cooper_rl.serve.app import make_app
 from cooper_rl.serve.desk import Desk
 from cooper_rl.serve.gate import Gate

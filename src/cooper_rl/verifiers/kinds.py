@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.extras import optional
+from cooper_rl.parts import optional
 from cooper_rl.records import Verification
 
 Explain = Callable[[str, str], Verification]

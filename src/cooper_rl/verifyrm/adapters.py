@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import AutoConfig
 
-from cooper_rl.extras import optional
+from cooper_rl.parts import optional
 from cooper_rl.settings.files import is_adapters
 
 

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from cooper_rl.attention import use_short_attention
-from cooper_rl.devices import own_device
+from cooper_rl.distributed import own_device
 from cooper_rl.errors import BadInputError
-from cooper_rl.extras import optional
+from cooper_rl.parts import optional
 from cooper_rl.records import Scorable, Triple, texts
 from cooper_rl.settings.files import ADAPTERS, base_of, check_model_folder, is_adapters, resolve_model
 from cooper_rl.steps import step_ends

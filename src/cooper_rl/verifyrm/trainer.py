@@ -26,11 +26,11 @@ from transformers import (
 )
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
+from cooper_rl import distributed
 from cooper_rl.checkpoints import complete_checkpoint
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.steps import step_ends
-from cooper_rl.verifyrm import ranks
 from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.losses import bce_loss, prefix_loss, step_margin_loss
 from cooper_rl.verifyrm.model import VerifyRM
@@ -103,7 +103,7 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
         right = sum(t.correct for t in train)
         self.positive_weight = (len(train) - right) / right if config.class_balance and right else 1.0
         size = config.per_device_train_batch_size
-        self.buckets = LengthBuckets([len(i) for i in ids], size, config.seed, ranks.size())
+        self.buckets = LengthBuckets([len(i) for i in ids], size, config.seed, distributed.size())
         super().__init__(
             model=reward_model.model,
             args=arguments(config, len(self.buckets), evaluated=bool(heldout)),

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from transformers import PreTrainedModel
 
-from cooper_rl.engines.parts import Triples, reward_model_of, triples_of
+from cooper_rl.distributed import TorchRanks, own_device
+from cooper_rl.engines.parts import Triples, placed, reward_model_of, triples_of
 from cooper_rl.engines.trl.callback import CooperCallback
-from cooper_rl.engines.trl.core import make_core
-from cooper_rl.engines.trl.rows import group_size_of, samples_of
-from cooper_rl.engines.world import TorchWorld
+from cooper_rl.engines.trl.rows import find_group_size, read_samples
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.generation import Generator
-from cooper_rl.method.build import check_parts
+from cooper_rl.generation.in_process import TransformersGenerator
+from cooper_rl.method.build import check_parts, make_cooper
+from cooper_rl.method.journal import Journal
 from cooper_rl.method.loop import Cooper
-from cooper_rl.method.reward_model import RewardModel
+from cooper_rl.method.negatives import Assistant
+from cooper_rl.method.protocols import RewardModel
 from cooper_rl.records import Batch
-from cooper_rl.settings.method import CooperSettings
+from cooper_rl.settings.method import CooperSettings, MethodSettings
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm import VerifyRM
+
+ALONE = {"output_dir": "", "seed": 42}  # of a run without a trainer that tells
 
 
 class CooperReward:
@@ -31,7 +36,7 @@ class CooperReward:
 
     Args:
         reward_model: a VerifyRM, its name, folder or hub id, a sequence classifier of transformers with one label, or a
-            `method.reward_model.RewardModel` of your own. The arm `rule` needs none.
+            `method.protocols.RewardModel` of your own. The arm `rule` needs none.
         settings: the method's settings. Each can be given by keyword too.
         verifier: the rule verifier, by its name or as an object.
         assistant: rewrites right completions into wrong ones. By default this is a copy of the policy as it was loaded.
@@ -72,10 +77,9 @@ class CooperReward:
         self.assistant, self.heldout, self.reference_column = assistant, heldout, reference_column
         self.rehearsal, self.anchors = triples_of(rehearsal, "train"), triples_of(anchors, "anchors")
         self.callback = CooperCallback(self)
-        self.policy_values: Callable[..., Any] | None = None  # where a trainer gives steps advantages of their own
+        self.credit: Any = None  # where a trainer gives steps advantages of their own (`credit.TrainerCredit`)
         self.core: Cooper | None = None
         self.batch: Batch | None = None  # scored, but stage 2 has not learned from it yet
-        self.completion_ids: Sequence[Sequence[int]] = ()  # of the batch, in its order
         self.calls, self.started, self.stops = 0, 0.0, False
         self.metrics: dict[str, float] = {}  # of the last step
 
@@ -87,10 +91,37 @@ class CooperReward:
         """
         if self.core is None:
             args, checkpoint = self.callback.args, self.callback.checkpoint
-            self.core = make_core(self, args, getattr(args, "num_generations", group_size))
+            self.core = self._make_core(args, getattr(args, "num_generations", group_size))
             if args is None and checkpoint is not None:
                 self.core.load(checkpoint)
         return self.core
+
+    def _make_core(self, args: Any, group_size: int) -> Cooper:
+        """The method with the folder, seed and device of the trainer; without a trainer nothing is written."""
+        run: dict[str, Any] = {name: getattr(args, name, usual) for name, usual in ALONE.items()}
+        settings = MethodSettings(**run, num_generations=group_size, **asdict(self.settings))
+        device = args.device if args else own_device()
+        ranks = TorchRanks(device)
+        return make_cooper(
+            settings,
+            self.verifier,
+            None if self.given is None else placed(self.given, settings, device),
+            assistant=lambda: self._make_assistant(args, settings.seed),
+            rehearsal=self.rehearsal,
+            anchors=self.anchors,
+            ranks=ranks,
+            journal=Journal(settings.output_dir, writes=ranks.rank == 0 and args is not None),
+        )
+
+    def _make_assistant(self, args: Any, seed: int) -> Assistant:
+        """The negative source `assistant`: the generator that was given, or the policy's base model."""
+        generator = self.assistant
+        if generator is None:
+            base = self.callback.base_generator
+            generator = base() if base else copy_policy(self.callback.model)
+            if isinstance(generator, TransformersGenerator):
+                generator.template = getattr(args, "chat_template_kwargs", None)
+        return Assistant(generator, getattr(args, "max_completion_length", None) or 512, seed)
 
     def __call__(
         self,
@@ -110,19 +141,20 @@ class CooperReward:
         """
         self.calls, self.started = self.calls + 1, time.perf_counter()
         step = self.calls if trainer_state is None else trainer_state.global_step + 1
-        core = self.core or self.build(group_size_of(prompts, TorchWorld()))
+        core = self.core or self.build(find_group_size(prompts, TorchRanks()))
         learns = self.callback.before_call(step, log_metric)
         try:
-            samples = samples_of(prompts, completions, columns, self.reference_column)
+            samples = read_samples(prompts, completions, columns, self.reference_column)
         except BadInputError as error:
             if learns:
                 raise
             self.callback.warn_once(f"no reward in this evaluation: {error}")
             return [None] * len(prompts)
-        values = self.policy_values(prompts, samples) if self.policy_values else None
+        if self.credit:
+            self.credit.take(prompts, completion_ids)
         if not learns:  # an evaluation: no pairs are drawn, and stage 2 does not learn from it
-            return list(core.judge_alone(samples, values).rewards)
-        self.batch, self.completion_ids = core.score(samples, step, values), completion_ids
+            return list(core.judge_alone(samples).rewards)
+        self.batch = core.score(samples, step)
         return list(self.batch.rewards)
 
     def learn(self, *, saving: bool = False) -> dict[str, float]:
@@ -145,3 +177,18 @@ class CooperReward:
         self.callback.checkpoint = Path(folder)
         if self.core is not None or self.callback.args is not None:
             self.build().load(Path(folder))
+
+
+def copy_policy(model: Any) -> Generator:
+    """The policy as it was loaded, which every rank has for itself.
+
+    Raises:
+        BadInputError: it was not loaded from anywhere.
+    """
+    name = getattr(getattr(model, "config", None), "_name_or_path", "")
+    if not name:
+        raise BadInputError(
+            "negative source assistant: there is no model that could rewrite; give assistant=..., or other sources, as"
+            " in negative_sources={'mined': 1, 'perturb': 1}"
+        )
+    return TransformersGenerator.from_pretrained(name)

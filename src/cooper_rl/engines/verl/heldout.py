@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cooper_rl.evaluation.heldout import HeldOut
-from cooper_rl.method.reward_model import RewardModel
+from cooper_rl.method.protocols import RewardModel
 from cooper_rl.records import Problem, Sample
 from cooper_rl.settings.train import TrainSettings
 from cooper_rl.verifiers import RuleVerifier

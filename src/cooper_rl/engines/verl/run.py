@@ -12,7 +12,7 @@ from cooper_rl.engines.verl.data import write_data
 from cooper_rl.engines.verl.limits import check_supported
 from cooper_rl.engines.verl.translate import cooper_settings, prompts_per_step, verl_settings
 from cooper_rl.errors import BadInputError, CooperError
-from cooper_rl.extras import optional
+from cooper_rl.parts import optional
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.train import TrainSettings
 

@@ -31,7 +31,7 @@ from cooper_rl.engines.verl.worker import start_reward_model
 from cooper_rl.errors import CooperError
 from cooper_rl.method.build import check_parts, make_cooper
 from cooper_rl.method.loop import Cooper
-from cooper_rl.method.negatives.assistant import Assistant
+from cooper_rl.method.negatives import Assistant
 from cooper_rl.records import Batch, Report
 from cooper_rl.verifiers import RuleVerifier
 

@@ -1,17 +1,47 @@
-"""What Cooper asks of a trainer's arguments, whichever GRPOConfig they are."""
+"""The settings of a run on TRL or in plain torch: GRPOConfig with Cooper's own fields, and what Cooper asks of both.
+
+The checks take any GRPOConfig: a `CooperReward` may work in a trainer that has one of TRL's own.
+"""
 
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from transformers import get_scheduler
 from transformers.integrations import get_available_reporting_integrations, get_reporting_integration_callbacks
+from trl import GRPOConfig
 
 from cooper_rl.errors import BadInputError
+from cooper_rl.settings.train import TrainerSettings
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass
+class CooperConfig(TrainerSettings, GRPOConfig):  # type: ignore[misc]
+    """`GRPOConfig` with the method's settings, and Cooper's defaults where they differ from TRL's.
+
+    Raises:
+        BadInputError: a setting of the wrong type, out of its range, or in contradiction with another.
+    """
+
+    def __post_init__(self) -> None:
+        self.resolve()
+        self.check_policy()
+        self.output_dir = self.output_dir or "trainer_output"  # TRL's own default
+        if not torch.accelerator.is_available():
+            self.use_cpu = True  # otherwise torchrun on CPUs gives each process a process group of its own
+        GRPOConfig.__post_init__(self)
+        if self.scale_rewards not in ("group", "batch", "none"):  # TRL itself checks this only in its first step
+            raise BadInputError(f"scale_rewards = {self.scale_rewards!r}: must be group, batch or none")
+        if self.temperature <= 0:
+            raise BadInputError(f"temperature = {self.temperature}: completions are sampled; set it above 0")
+        check_cycle(self)
+        check_reporters(self.report_to)
+        check_schedule(self)
 
 
 def uses_of_a_batch(args: Any) -> int:

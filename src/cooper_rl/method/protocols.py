@@ -1,15 +1,16 @@
-"""What the method asks of a reward model."""
+"""What the method asks of its surroundings: a reward model that it can train, and the ranks of the run."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from cooper_rl.records import ContrastivePair, LabelledCompletion, Sample, Scorable, Triple
 
 GROUP = "cooper_rl.reward_models"
 KNOWN = {"verifyrm": "cooper_rl.verifyrm.model:VerifyRM"}
+Item = TypeVar("Item")
 
 
 class RewardModel(Protocol):
@@ -70,3 +71,31 @@ def best_scores(model: RewardModel | None, samples: Sequence[Sample]) -> list[fl
         return list(model.score(samples))
     scores = iter(model.score([Triple(s.question, each, s.completion) for s in samples for each in s.references]))
     return [max(next(scores) for _ in range(count)) for count in counts]
+
+
+class Ranks(Protocol):
+    """The processes that train together, one or several. Every rank makes the same calls in the same order."""
+
+    rank: int
+    size: int
+
+    def gather(self, items: Sequence[Item]) -> list[Item]:
+        """The items of all ranks, in the order of the ranks."""
+
+    def add_up(self, numbers: Sequence[float]) -> list[float]:
+        """Each number summed over the ranks."""
+
+
+class Alone:
+    """A single process."""
+
+    rank = 0
+    size = 1
+
+    def gather(self, items: Sequence[Item]) -> list[Item]:
+        """The items themselves."""
+        return list(items)
+
+    def add_up(self, numbers: Sequence[float]) -> list[float]:
+        """The numbers themselves."""
+        return list(numbers)
