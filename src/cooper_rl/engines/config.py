@@ -56,12 +56,12 @@ def steps_of_a_batch(args: Any) -> int:
 
 
 def batches_of(args: Any, steps: int) -> int:
-    """How many generation batches so many optimiser steps take. The reward model has one update on each."""
+    """The number of generation batches in this many optimiser steps. The reward model has one update on each."""
     return max(1, -(-steps * int(args.gradient_accumulation_steps) // uses_of_a_batch(args)))
 
 
 def check_once(args: Any) -> None:
-    """Refuses arguments by which several batches are generated for one optimiser step; warns of odd checkpoints.
+    """Refuses arguments that generate several batches for one optimiser step; warns of checkpoints within a cycle.
 
     Raises:
         BadInputError: with the way out.
@@ -82,7 +82,7 @@ def check_once(args: Any) -> None:
 
 
 def check_cycle(args: Any) -> None:
-    """Refuses arguments by which checkpoints and the end do not come after whole steps on each generation batch.
+    """Refuses arguments that would save or end between two steps on the same generation batch.
 
     Raises:
         BadInputError: with the way out.
@@ -101,7 +101,7 @@ def check_cycle(args: Any) -> None:
 
 
 def check_schedule(args: Any) -> None:
-    """Refuses a schedule of the learning rate that cannot be made; transformers finds that after the models are loaded.
+    """Refuses a learning rate schedule that cannot be made; transformers would notice only after loading the models.
 
     Raises:
         BadInputError: the arguments do not fit the schedule.
@@ -117,7 +117,7 @@ def check_schedule(args: Any) -> None:
 
 
 def check_reporters(names: Any) -> None:
-    """Refuses a tracker that is not installed; transformers refuses it after the models are loaded.
+    """Refuses a tracker that is not installed; transformers would notice only after loading the models.
 
     Raises:
         BadInputError: with the package.

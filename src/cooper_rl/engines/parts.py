@@ -20,7 +20,7 @@ from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.generation import Generator, OpenAIServer
 from cooper_rl.generation.in_process import TransformersGenerator
-from cooper_rl.method.protocols import GROUP, KNOWN, RewardModel
+from cooper_rl.method.protocols import REWARD_MODEL_GROUP, REWARD_MODELS, RewardModel
 from cooper_rl.parts import find
 from cooper_rl.records import LabelledCompletion, Problem
 from cooper_rl.settings.files import EMBEDDED, resolve_model
@@ -96,7 +96,7 @@ def load_reward_model(named: TrainRecipe, config: TrainerSettings) -> VerifyRM |
     """The reward model of the type that the recipe names, with adapters if the recipe sets their rank."""
     assert named.reward_model_name_or_path
     path = resolve_model(named.reward_model_name_or_path, "reward_model")
-    kind: Any = find(GROUP, named.reward_model_type, KNOWN)
+    kind: Any = find(REWARD_MODEL_GROUP, named.reward_model_type, REWARD_MODELS)
     reward_model: VerifyRM | RewardModel = kind.from_pretrained(path)
     if named.reward_model_lora_rank and config.cotrain:
         if not isinstance(reward_model, VerifyRM):

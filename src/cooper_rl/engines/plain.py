@@ -132,7 +132,7 @@ class PlainTrainer:
         self.cooper.journal.finish(step, time.monotonic() - started)
 
     def batches(self) -> Iterator[list[Problem]]:
-        """The problems of each step, each G times in a row, in an order that is drawn anew each epoch."""
+        """The problems of each step, each G times in a row, reshuffled every epoch."""
         rng, problems = random.Random(self.config.seed), list(self.parts.problems)
         size = self.config.per_device_train_batch_size // self.config.num_generations
         if len(problems) < size:

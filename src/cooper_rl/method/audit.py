@@ -114,7 +114,7 @@ def wilson(hits: int, count: int, z: float = Z_95) -> tuple[float, float]:
 def acceptance(rollouts: Sequence[Rollout], threshold: float = THRESHOLD) -> dict[str, float]:
     """The share of the accepted completions that is accepted under a wrong reference too, with its Wilson interval.
 
-    Beside it stand how many were asked, and how many could not be, since no wrong reference was found.
+    Also how many were asked, and how many could not be because no wrong reference was found.
     """
     scores = [r.counterfactual_score for r in rollouts if r.counterfactual_score is not None]
     untested = sum(r.counterfactual_reference == "" for r in rollouts)

@@ -19,9 +19,7 @@ from cooper_rl.method.loop import Cooper
 from cooper_rl.method.monitor import Monitor
 from cooper_rl.method.negatives import NegativeSource, find_source
 from cooper_rl.method.pairs import Pairs
-from cooper_rl.method.protocols import GROUP as REWARD_MODEL_GROUP
-from cooper_rl.method.protocols import KNOWN as REWARD_MODELS
-from cooper_rl.method.protocols import Alone, Ranks, RewardModel
+from cooper_rl.method.protocols import REWARD_MODEL_GROUP, REWARD_MODELS, Alone, Ranks, RewardModel
 from cooper_rl.method.reward import make_reward
 from cooper_rl.parts import check_contract, find
 from cooper_rl.records import LabelledCompletion

@@ -15,8 +15,8 @@ recent rollouts that are like a doubtful one, let C be CORRECT and I be doubtful
 
     P(right) = min(1, m C / I)
 
-Two witnesses say what is alike. A rollout's `score` is near the score of the other. At least as large a `share` of its
-group states the same answer.
+Two witnesses decide which rollouts are like it: those with a `score` near its own, and those whose answer has at least
+as large a `share` of their group.
 
 The score is by the reward model as it was when the run began. A right completion that was once taught as wrong would
 score low from then on. It would be mined again for that, and be unlearned.

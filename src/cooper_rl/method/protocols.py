@@ -1,4 +1,4 @@
-"""What the method asks of its surroundings: a reward model that it can train, and the ranks of the run."""
+"""What the method needs from outside: a reward model that it can train, and the ranks of the run."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, Protocol, TypeVar
 
 from cooper_rl.records import ContrastivePair, LabelledCompletion, Sample, Scorable, Triple
 
-GROUP = "cooper_rl.reward_models"
-KNOWN = {"verifyrm": "cooper_rl.verifyrm.model:VerifyRM"}
+REWARD_MODEL_GROUP = "cooper_rl.reward_models"
+REWARD_MODELS = {"verifyrm": "cooper_rl.verifyrm.model:VerifyRM"}
 Item = TypeVar("Item")
 
 

@@ -114,7 +114,7 @@ class Scorer:
     def _judged(self, drafts: Sequence[Draft]) -> tuple[dict[Key, Rollout], float]:
         """The rollouts of all new samples, judged and scored together, and the seconds that it took.
 
-        Of one prompt, the samples that come together help each other (`method.agreement`).
+        Of one prompt, the samples that come together help each other (`method.doubt`).
         """
         keys: list[Key] = []
         samples: list[Sample] = []

@@ -64,7 +64,7 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
             self.warn_once(f"the policy's weights are {name}: small steps are lost in rounding; load it in float32")
 
     def warn_once(self, text: str) -> None:
-        """Warns of each thing once a run."""
+        """Logs each warning once per run."""
         if text not in self.warned:
             self.warned.add(text)
             logger.warning(text)
@@ -72,8 +72,9 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
     def before_call(self, step: int, log_metric: Callable[[str, float], None] | None) -> bool:
         """Called by each call of the reward function. Tells whether stage 2 learns from the batch.
 
-        Without the callback's events stage 2 takes place at the first call of the next step. Training is told from
-        evaluation by the trainer's model, if `log_metric` is a trainer's; else the last batch of a step is trained on.
+        Without the callback's events stage 2 takes place at the first call of the next step. Whether the trainer is
+        evaluating is then read from its model, if `log_metric` belongs to a trainer; otherwise stage 2 learns from the
+        last batch of a step.
         """
         if self.args is not None:
             learns = self.in_step and bool(self.model.training)

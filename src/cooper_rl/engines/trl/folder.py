@@ -140,11 +140,10 @@ def check_checkpoint(args: Any, state: Any, given: Path | None) -> Path:
 
 
 def check_same_run(core: Cooper, args: Any) -> None:
-    """Refuses to go on with settings by which this would not be the run that began in the folder.
+    """Refuses to resume with settings that would make this a different run.
 
     Raises:
-        BadInputError: another arm, seed or verifier, or a batch of another size, by which problems would be drawn
-            twice or left out.
+        BadInputError: the arm, seed or verifier differs, or the batch size, which would repeat or skip problems.
     """
     folder, method = core.journal.folder, core.settings
     old = settings_of_run(folder, TrainSettings)
@@ -163,7 +162,7 @@ def check_same_run(core: Cooper, args: Any) -> None:
 
 
 def restore_order(dataloader: Any, epoch: int) -> None:
-    """Gives TRL's sampler the order of this epoch. In a resumed run it would begin with that of the first again."""
+    """Gives TRL's sampler the order of this epoch. In a resumed run it would start over with the first one's."""
     sampler = dataloader
     while sampler is not None and not isinstance(sampler, RepeatSampler):
         inner = getattr(sampler, "batch_sampler", None)

@@ -96,33 +96,6 @@ class CooperReward:
                 self.core.load(checkpoint)
         return self.core
 
-    def _make_core(self, args: Any, group_size: int) -> Cooper:
-        """The method with the folder, seed and device of the trainer; without a trainer nothing is written."""
-        run: dict[str, Any] = {name: getattr(args, name, usual) for name, usual in ALONE.items()}
-        settings = MethodSettings(**run, num_generations=group_size, **asdict(self.settings))
-        device = args.device if args else own_device()
-        ranks = TorchRanks(device)
-        return make_cooper(
-            settings,
-            self.verifier,
-            None if self.given is None else placed(self.given, settings, device),
-            assistant=lambda: self._make_assistant(args, settings.seed),
-            rehearsal=self.rehearsal,
-            anchors=self.anchors,
-            ranks=ranks,
-            journal=Journal(settings.output_dir, writes=ranks.rank == 0 and args is not None),
-        )
-
-    def _make_assistant(self, args: Any, seed: int) -> Assistant:
-        """The negative source `assistant`: the generator that was given, or the policy's base model."""
-        generator = self.assistant
-        if generator is None:
-            base = self.callback.base_generator
-            generator = base() if base else copy_policy(self.callback.model)
-            if isinstance(generator, TransformersGenerator):
-                generator.template = getattr(args, "chat_template_kwargs", None)
-        return Assistant(generator, getattr(args, "max_completion_length", None) or 512, seed)
-
     def __call__(
         self,
         prompts: Sequence[Any],
@@ -177,6 +150,33 @@ class CooperReward:
         self.callback.checkpoint = Path(folder)
         if self.core is not None or self.callback.args is not None:
             self.build().load(Path(folder))
+
+    def _make_core(self, args: Any, group_size: int) -> Cooper:
+        """The method with the folder, seed and device of the trainer; without a trainer nothing is written."""
+        run: dict[str, Any] = {name: getattr(args, name, usual) for name, usual in ALONE.items()}
+        settings = MethodSettings(**run, num_generations=group_size, **asdict(self.settings))
+        device = args.device if args else own_device()
+        ranks = TorchRanks(device)
+        return make_cooper(
+            settings,
+            self.verifier,
+            None if self.given is None else placed(self.given, settings, device),
+            assistant=lambda: self._make_assistant(args, settings.seed),
+            rehearsal=self.rehearsal,
+            anchors=self.anchors,
+            ranks=ranks,
+            journal=Journal(settings.output_dir, writes=ranks.rank == 0 and args is not None),
+        )
+
+    def _make_assistant(self, args: Any, seed: int) -> Assistant:
+        """The negative source `assistant`: the generator that was given, or the policy's base model."""
+        generator = self.assistant
+        if generator is None:
+            base = self.callback.base_generator
+            generator = base() if base else copy_policy(self.callback.model)
+            if isinstance(generator, TransformersGenerator):
+                generator.template = getattr(args, "chat_template_kwargs", None)
+        return Assistant(generator, getattr(args, "max_completion_length", None) or 512, seed)
 
 
 def copy_policy(model: Any) -> Generator:

@@ -1,4 +1,4 @@
-"""Rows of a data set as a trainer of TRL's has them: checked before training, and read as samples in each call."""
+"""Rows of a data set as a TRL trainer has them: checked before training, and read as samples in each call."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def find_group_size(prompts: Sequence[Any], ranks: Ranks) -> int:
 
 
 def check_rows(dataset: Any, what: str = "the training data set", reference_column: str | None = None) -> None:
-    """Looks through a data set before training. Of a stream only the first row is looked at.
+    """Checks the rows of a data set before training; of a stream only the first.
 
     Raises:
         BadInputError: it is empty, or a row has no prompt or no reference answer; the message names row and column.

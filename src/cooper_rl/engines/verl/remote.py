@@ -24,7 +24,7 @@ class Snapshot:
 
 
 class RemoteRewardModel:
-    """A `method.reward_model.RewardModel` whose weights are in other processes, which both score and learn.
+    """A `method.protocols.RewardModel` whose weights are in other processes, which both score and learn.
 
     Args:
         call: runs a method of `RewardModelRank` on every rank: each gets its element of each list.
