@@ -7,7 +7,6 @@ import pytest
 from cooper_rl.engines.config import CooperConfig
 from cooper_rl.generation import Generation, Generator
 from cooper_rl.method.alarm import HackingAlarm
-from cooper_rl.method.audit import Audit
 from cooper_rl.method.contract import (
     check_monitor,
     check_negative_source,
@@ -16,6 +15,7 @@ from cooper_rl.method.contract import (
     example_batch,
 )
 from cooper_rl.method.guard import Guard
+from cooper_rl.method.monitor import Audit
 from cooper_rl.method.negatives import KNOWN, Assistant, NegativeSource, find_source
 from cooper_rl.method.reward import KNOWN as REWARDS
 from cooper_rl.method.reward import make_reward

@@ -13,10 +13,10 @@ from tests.rollouts import change
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.evaluation.reward_model import EvalSettings, as_lines, evaluate_files
 from cooper_rl.method.alarm import AcceptanceAlarm, HackingAlarm, RiseTest
-from cooper_rl.method.audit import ACCEPTANCE as RATE
 from cooper_rl.method.build import make_cooper
 from cooper_rl.method.contract import check_monitor, example_batch
 from cooper_rl.method.counterfactual import Counterfactual
+from cooper_rl.method.monitor import ACCEPTANCE as RATE
 from cooper_rl.method.protocols import Alone
 from cooper_rl.records import Batch, Report, Sample, Verdict
 from cooper_rl.settings.method import CooperSettings, MethodSettings

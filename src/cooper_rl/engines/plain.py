@@ -30,8 +30,8 @@ from cooper_rl.generation import conversation
 from cooper_rl.generation.decode import complete
 from cooper_rl.generation.in_process import TransformersGenerator
 from cooper_rl.generation.sample import own_settings_aside, rendered
-from cooper_rl.method.audit import mean_reward
 from cooper_rl.method.build import make_cooper
+from cooper_rl.method.monitor import mean_reward
 from cooper_rl.method.negatives import Assistant
 from cooper_rl.records import Batch, Problem, Sample
 from cooper_rl.settings.train import TrainSettings

@@ -15,7 +15,7 @@ import numpy as np
 
 from cooper_rl.confusion import Confusion
 from cooper_rl.evaluation.metrics import Bools, Floats
-from cooper_rl.method.audit import wilson
+from cooper_rl.method.monitor import wilson
 from cooper_rl.records import THRESHOLD, LabelledCompletion
 from cooper_rl.synthesis.counterfactual import counterfactual
 from cooper_rl.synthesis.exclusion import bare

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cooper_rl.method.audit import ACCEPTANCE, by_prompt
-from cooper_rl.method.monitor import Monitor
+from cooper_rl.method.monitor import ACCEPTANCE, Monitor, by_prompt
 from cooper_rl.records import THRESHOLD, Report
 
 logger = logging.getLogger(__name__)

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.method.alarm import AcceptanceAlarm, HackingAlarm
-from cooper_rl.method.audit import Audit
 from cooper_rl.method.counterfactual import Counterfactual, threshold_of
 from cooper_rl.method.doubt import Doubt
 from cooper_rl.method.guard import Guard
 from cooper_rl.method.journal import Journal
 from cooper_rl.method.labelled import Labelled
 from cooper_rl.method.loop import Cooper
-from cooper_rl.method.monitor import Monitor
+from cooper_rl.method.monitor import Audit, Monitor
 from cooper_rl.method.negatives import NegativeSource, find_source
 from cooper_rl.method.pairs import Pairs
 from cooper_rl.method.protocols import REWARD_MODEL_GROUP, REWARD_MODELS, Alone, Ranks, RewardModel

@@ -16,8 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from cooper_rl.method.audit import acceptance
-from cooper_rl.method.monitor import Monitor
+from cooper_rl.method.monitor import Monitor, acceptance
 from cooper_rl.method.protocols import Ranks, RewardModel
 from cooper_rl.method.reward import Reward
 from cooper_rl.records import THRESHOLD, Batch, ContrastivePair, LabelledCompletion, Report, Rollout, Triple, Verdict

@@ -12,8 +12,8 @@ from cooper_rl.checkpoints import checkpoints, complete_checkpoint, last_checkpo
 from cooper_rl.engines.parts import environment, resolved
 from cooper_rl.errors import CooperError
 from cooper_rl.evaluation.heldout import HeldOut
-from cooper_rl.method.audit import mean_reward
 from cooper_rl.method.loop import Cooper
+from cooper_rl.method.monitor import mean_reward
 from cooper_rl.serve.errors import RefusedError
 from cooper_rl.serve.ledger import Known, Ledger
 from cooper_rl.serve.scoring import Scorer

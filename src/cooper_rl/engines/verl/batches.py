@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import Any
 
 from cooper_rl.engines.verl.data import sample_of
-from cooper_rl.method.audit import mean_reward
+from cooper_rl.method.monitor import mean_reward
 from cooper_rl.records import Batch, Sample
 
 
