@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from cooper_rl.engines.trl.trainer import run_training
+from cooper_rl.engines.trl.cooper_trainer import run_training
 from cooper_rl.errors import BadInputError
 from cooper_rl.settings.files import EMBEDDED
 from cooper_rl.settings.recipe import load_recipe

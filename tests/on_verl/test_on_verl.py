@@ -123,9 +123,9 @@ def test_a_run_has_the_files_and_the_metrics_of_a_run(straight, assistant):
 
 def other_engine(engine, folder, recipe):
     """(the method in a trainer of this engine, what runs it)."""
-    from cooper_rl.engines.parts import load_parts, settings_of
+    from cooper_rl.engines.loading import load_parts, settings_of
     from cooper_rl.engines.plain import PlainTrainer
-    from cooper_rl.engines.trl.trainer import build_trainer
+    from cooper_rl.engines.trl.cooper_trainer import build_trainer
 
     named, config = settings_of(recipe)
     made = PlainTrainer(load_parts(named, config), config) if engine == "plain" else build_trainer(named, config)

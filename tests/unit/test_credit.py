@@ -183,9 +183,8 @@ def test_a_reward_model_that_values_no_steps_is_refused(tmp_path):
 
 
 def test_nothing_else_imports_it():
-    code = (
-        "import sys, cooper_rl.engines.trl.trainer, cooper_rl.engines.plain; print('cooper_rl.credit' in sys.modules)"
-    )
+    engines = "cooper_rl.engines.trl.cooper_trainer, cooper_rl.engines.plain"
+    code = f"import sys, {engines}; print('cooper_rl.credit' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
 
 

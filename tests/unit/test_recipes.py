@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from trl import SFTConfig
 
-from cooper_rl.engines.trl.trainer import run_training
+from cooper_rl.engines.trl.cooper_trainer import run_training
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.method.build import check_parts
 from cooper_rl.method.pairs import share_out

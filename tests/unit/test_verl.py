@@ -14,7 +14,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from cooper_rl.checkpoints import complete_checkpoint, last_checkpoint
-from cooper_rl.engines.parts import load_parts
+from cooper_rl.engines.loading import load_parts
 from cooper_rl.engines.verl import checkpoints, limits
 from cooper_rl.engines.verl.batches import Rows, in_order, place_of, rewards_of, whole_groups
 from cooper_rl.engines.verl.data import DataFiles, rows_of, sample_of, write_data, write_rows

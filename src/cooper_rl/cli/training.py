@@ -12,7 +12,7 @@ from cooper_rl.cli.options import Config, Json
 from cooper_rl.errors import BadInputError
 
 ENGINES = {  # each has a `run_training`
-    "trl": "cooper_rl.engines.trl.trainer",
+    "trl": "cooper_rl.engines.trl.cooper_trainer",
     "plain": "cooper_rl.engines.plain",
     "verl": "cooper_rl.engines.verl.run",
 }

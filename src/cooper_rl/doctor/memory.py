@@ -195,7 +195,7 @@ def _trained(shape: Shape, lora_rank: int) -> int:
 
 def library_bytes() -> int:
     """Bytes that this process holds once training's libraries are imported, plus what they set up in use."""
-    import cooper_rl.engines.trl.trainer  # noqa: F401
+    import cooper_rl.engines.trl.cooper_trainer  # noqa: F401
 
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") + int(WARMED_UP)

@@ -24,7 +24,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, get_scheduler, set
 from cooper_rl.checkpoints import complete_checkpoint
 from cooper_rl.distributed import own_device
 from cooper_rl.engines.config import CooperConfig
-from cooper_rl.engines.parts import Parts, environment, load_parts, placed, resolved, settings_of
+from cooper_rl.engines.loading import Parts, environment, load_parts, placed, resolved, settings_of
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.generation import conversation
 from cooper_rl.generation.decode import complete

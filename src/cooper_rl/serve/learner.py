@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cooper_rl.checkpoints import checkpoints, complete_checkpoint, last_checkpoint, step_of
-from cooper_rl.engines.parts import environment, resolved
+from cooper_rl.engines.loading import environment, resolved
 from cooper_rl.errors import CooperError
 from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.method.loop import Cooper

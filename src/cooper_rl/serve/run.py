@@ -9,7 +9,7 @@ from typing import Any
 
 import uvicorn
 
-from cooper_rl.engines.parts import load_assistant, load_heldout_triples, load_labelled, load_reward_model, placed
+from cooper_rl.engines.loading import load_assistant, load_heldout_triples, load_labelled, load_reward_model, placed
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.generation.in_process import TransformersGenerator

@@ -19,7 +19,7 @@ from trl.trainer.utils import RepeatSampler
 
 from cooper_rl.checkpoints import COMPLETE, checkpoints, damage_of, last_checkpoint, step_of
 from cooper_rl.engines.config import CooperConfig, batches_of
-from cooper_rl.engines.parts import environment, resolved
+from cooper_rl.engines.loading import environment, resolved
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.method.journal import METRICS
 from cooper_rl.method.loop import Cooper

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from cooper_rl.engines.parts import environment
+from cooper_rl.engines.loading import environment
 
 PACKAGES = ("verl", "ray", "vllm", "TransferQueue", "tensordict")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from cooper_rl.engines.parts import load_reward_model, placed
+from cooper_rl.engines.loading import load_reward_model, placed
 from cooper_rl.records import ContrastivePair, LabelledCompletion, Scorable
 from cooper_rl.settings.train import TrainSettings
 

@@ -20,7 +20,7 @@ from verl.trainer.ppo.v1.trainer_base import register_trainer
 from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
 from verl.utils import tensordict_utils as tu
 
-from cooper_rl.engines.parts import load_assistant, load_heldout, load_labelled
+from cooper_rl.engines.loading import load_assistant, load_heldout, load_labelled
 from cooper_rl.engines.verl import checkpoints
 from cooper_rl.engines.verl.batches import Rows, in_order, rewards_of, whole_groups
 from cooper_rl.engines.verl.environment import environment_of

@@ -12,11 +12,11 @@ from transformers.trainer_utils import TrainOutput
 
 from cooper_rl.checkpoints import last_checkpoint, step_of
 from cooper_rl.engines.config import CooperConfig
-from cooper_rl.engines.parts import load_parts, settings_of
+from cooper_rl.engines.loading import load_parts, settings_of
 from cooper_rl.engines.trl.callback import StopSignals
 from cooper_rl.engines.trl.folder import find_checkpoint, full_disk, is_finished
 from cooper_rl.engines.trl.lean import LeanGRPOTrainer
-from cooper_rl.engines.trl.reward import CooperReward, copy_policy
+from cooper_rl.engines.trl.reward_function import CooperReward, copy_policy
 from cooper_rl.engines.trl.rows import as_dataset, check_data, training_rows
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.generation import Generator

@@ -11,7 +11,7 @@ from typing import Any
 from transformers import PreTrainedModel
 
 from cooper_rl.distributed import TorchRanks, own_device
-from cooper_rl.engines.parts import Triples, placed, reward_model_of, triples_of
+from cooper_rl.engines.loading import Triples, placed, reward_model_of, triples_of
 from cooper_rl.engines.trl.callback import CooperCallback
 from cooper_rl.engines.trl.rows import find_group_size, read_samples
 from cooper_rl.errors import BadInputError
