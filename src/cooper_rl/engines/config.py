@@ -44,20 +44,20 @@ class CooperConfig(TrainerSettings, GRPOConfig):  # type: ignore[misc]
         check_schedule(self)
 
 
-def uses_of_a_batch(args: Any) -> int:
+def uses_per_batch(args: Any) -> int:
     """How often a part of a generation batch goes through the policy, a multiple of the accumulated ones."""
     return (args.steps_per_generation or 1) * int(args.num_iterations)
 
 
-def steps_of_a_batch(args: Any) -> int:
+def steps_per_batch(args: Any) -> int:
     """How many optimiser steps the policy takes on one generation batch; 1 where that is no whole number."""
-    uses, accumulated = uses_of_a_batch(args), int(args.gradient_accumulation_steps)
+    uses, accumulated = uses_per_batch(args), int(args.gradient_accumulation_steps)
     return 1 if uses % accumulated else uses // accumulated
 
 
-def batches_of(args: Any, steps: int) -> int:
+def count_batches(args: Any, steps: int) -> int:
     """The number of generation batches in this many optimiser steps. The reward model has one update on each."""
-    return max(1, -(-steps * int(args.gradient_accumulation_steps) // uses_of_a_batch(args)))
+    return max(1, -(-steps * int(args.gradient_accumulation_steps) // uses_per_batch(args)))
 
 
 def check_once(args: Any) -> None:
@@ -66,7 +66,7 @@ def check_once(args: Any) -> None:
     Raises:
         BadInputError: with the way out.
     """
-    uses, cycle = uses_of_a_batch(args), steps_of_a_batch(args)
+    uses, cycle = uses_per_batch(args), steps_per_batch(args)
     if uses < args.gradient_accumulation_steps:
         raise BadInputError(
             f"steps_per_generation x num_iterations = {uses} is below gradient_accumulation_steps ="
@@ -87,13 +87,13 @@ def check_cycle(args: Any) -> None:
     Raises:
         BadInputError: with the way out.
     """
-    uses = uses_of_a_batch(args)
+    uses = uses_per_batch(args)
     if uses % args.gradient_accumulation_steps:
         raise BadInputError(
             f"steps_per_generation x num_iterations = {uses} is not a multiple of gradient_accumulation_steps ="
             f" {args.gradient_accumulation_steps}: stage 2 needs whole steps on each generated batch; change one"
         )
-    cycle = steps_of_a_batch(args)
+    cycle = steps_per_batch(args)
     if args.save_strategy == "steps" and cycle > 1 and args.save_steps % cycle:
         raise BadInputError(f"save_steps must be a multiple of {cycle}, the steps of one generation cycle")
     if args.max_steps > 0 and args.max_steps % cycle:

@@ -107,7 +107,7 @@ def load_reward_model(named: TrainRecipe, config: TrainerSettings) -> VerifyRM |
     return reward_model
 
 
-def reward_model_of(given: Any, settings: CooperSettings, bf16: bool | None = None) -> VerifyRM | RewardModel | None:
+def take_reward_model(given: Any, settings: CooperSettings, bf16: bool | None = None) -> VerifyRM | RewardModel | None:
     """The reward model that a user gives: by name, folder or hub id, or as an object. None where none is needed.
 
     Args:
@@ -136,7 +136,7 @@ def reward_model_of(given: Any, settings: CooperSettings, bf16: bool | None = No
     return given  # type: ignore[no-any-return]
 
 
-def triples_of(given: Triples, part: str) -> Sequence[LabelledCompletion]:
+def take_triples(given: Triples, part: str) -> Sequence[LabelledCompletion]:
     """Labelled triples, or those of the file that is named."""
     return read_triples(resolve_triples(str(given), part)) if isinstance(given, str | Path) else given
 

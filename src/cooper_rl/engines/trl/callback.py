@@ -25,7 +25,7 @@ from transformers import TrainerCallback
 from trl.models import unwrap_model_for_generation
 
 from cooper_rl.checkpoints import complete_checkpoint
-from cooper_rl.engines.config import check_once, steps_of_a_batch
+from cooper_rl.engines.config import check_once, steps_per_batch
 from cooper_rl.engines.trl.folder import begin_run
 from cooper_rl.engines.trl.rows import check_first, check_template
 from cooper_rl.errors import BadInputError
@@ -128,7 +128,7 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
         reward, core, batch, now = self.reward, self.reward.core, self.reward.batch, time.perf_counter()
         if not reward.calls:
             self.warn_once("the callback of a CooperReward works without it: add it to the trainer's reward_funcs")
-        cycle_ends = state.global_step % steps_of_a_batch(args) == 0
+        cycle_ends = state.global_step % steps_per_batch(args) == 0
         signalled = cycle_ends and core.ranks.add_up([float(self.signals.received > 0)])[0] > 0
         saving = control.should_save or signalled
         metrics: dict[str, float] = {}

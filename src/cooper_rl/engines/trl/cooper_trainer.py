@@ -17,7 +17,7 @@ from cooper_rl.engines.trl.callback import StopSignals
 from cooper_rl.engines.trl.folder import find_checkpoint, full_disk, is_finished
 from cooper_rl.engines.trl.lean import LeanGRPOTrainer
 from cooper_rl.engines.trl.reward_function import CooperReward, copy_policy
-from cooper_rl.engines.trl.rows import as_dataset, check_data, training_rows
+from cooper_rl.engines.trl.rows import check_data, to_dataset, training_rows
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.generation import Generator
 from cooper_rl.generation.in_process import TransformersGenerator
@@ -46,7 +46,7 @@ class CooperTrainer(LeanGRPOTrainer):
     def __init__(
         self, model: Any, reward_model: Any = None, args: Any = None, train_dataset: Any = None, **others: Any
     ) -> None:
-        args, data = args or CooperConfig(output_dir="cooper-run"), as_dataset(train_dataset)
+        args, data = args or CooperConfig(output_dir="cooper-run"), to_dataset(train_dataset)
         own = {name: others.pop(name) for name in OWN if name in others}
         check_data(data, args, own.get("reference_column"), others.get("eval_dataset"))
         settings = CooperSettings.given(args if isinstance(args, CooperConfig) else None)

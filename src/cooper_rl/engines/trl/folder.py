@@ -18,7 +18,7 @@ from trl import GRPOConfig
 from trl.trainer.utils import RepeatSampler
 
 from cooper_rl.checkpoints import COMPLETE, checkpoints, damage_of, last_checkpoint, step_of
-from cooper_rl.engines.config import CooperConfig, batches_of
+from cooper_rl.engines.config import CooperConfig, count_batches
 from cooper_rl.engines.loading import environment, resolved
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.method.journal import METRICS
@@ -59,7 +59,7 @@ def begin_run(
             check_new_folder(core, callback.resume_by)
         check_untrained(callback.reward.given)
     if isinstance(core.reward_model, RewardModelUpdater):
-        core.reward_model.create_scheduler(batches_of(args, state.max_steps))
+        core.reward_model.create_scheduler(count_batches(args, state.max_steps))
     begin_folder(callback, core, state)
     if checkpoint is not None:
         restore_order(dataloader, int(state.epoch or 0))

@@ -11,7 +11,7 @@ from typing import Any
 from transformers import PreTrainedModel
 
 from cooper_rl.distributed import TorchRanks, own_device
-from cooper_rl.engines.loading import Triples, placed, reward_model_of, triples_of
+from cooper_rl.engines.loading import Triples, placed, take_reward_model, take_triples
 from cooper_rl.engines.trl.callback import CooperCallback
 from cooper_rl.engines.trl.rows import find_group_size, read_samples
 from cooper_rl.errors import BadInputError
@@ -70,12 +70,12 @@ class CooperReward:
             verifier, chosen["verifier"] = None, verifier
         self.settings = own = CooperSettings.given(settings, **chosen)
         check_parts(own)
-        self.given = reward_model_of(reward_model, own, bf16)
+        self.given = take_reward_model(reward_model, own, bf16)
         self.verifier = verifier or RuleVerifier(
             own.verifier, workers=own.verifier_workers, deadline_seconds=own.verifier_deadline_seconds
         )
         self.assistant, self.heldout, self.reference_column = assistant, heldout, reference_column
-        self.rehearsal, self.anchors = triples_of(rehearsal, "train"), triples_of(anchors, "anchors")
+        self.rehearsal, self.anchors = take_triples(rehearsal, "train"), take_triples(anchors, "anchors")
         self.callback = CooperCallback(self)
         self.credit: Any = None  # where a trainer gives steps advantages of their own (`credit.TrainerCredit`)
         self.core: Cooper | None = None

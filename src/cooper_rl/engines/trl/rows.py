@@ -122,7 +122,7 @@ def check_data(dataset: Any, args: Any, reference_column: str | None = None, eva
             check_rows(each, "the evaluation data set", reference_column)
 
 
-def as_dataset(rows: Any) -> Any:
+def to_dataset(rows: Any) -> Any:
     """A list of rows as a data set; anything else as it is."""
     return Dataset.from_list(rows) if isinstance(rows, list) and rows else rows
 
