@@ -20,7 +20,7 @@ from cooper_rl.labelling.judge import judge_prompt, read_vote
 from cooper_rl.labelling.overlap import Decontamination, near_duplicates
 from cooper_rl.labelling.statistics import as_lines, kappa
 from cooper_rl.records import Problem
-from cooper_rl.settings.labelling import AnnotateConfig, CollectConfig
+from cooper_rl.settings.asking import AnnotateConfig, CollectConfig
 from http_server import echo, said
 
 

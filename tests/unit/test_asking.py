@@ -21,9 +21,8 @@ from cooper_rl.generation.sample import ends_of, rendered
 from cooper_rl.labelling.annotate import annotate
 from cooper_rl.labelling.collect import collect
 from cooper_rl.records import LabelledCompletion
-from cooper_rl.settings.evaluation import EvalConfig
+from cooper_rl.settings.asking import AnnotateConfig, CollectConfig, EvalConfig
 from cooper_rl.settings.files import resolve_model
-from cooper_rl.settings.labelling import AnnotateConfig, CollectConfig
 from cooper_rl.synthesis.augment import augmented
 from cooper_rl.synthesis.same_answer import _decimal
 from cooper_rl.verifiers.math.stated import read
@@ -211,7 +210,7 @@ def test_outputs_and_names_that_would_lose_something_are_refused(tmp_path):
         CollectConfig(["nano"], ["nano"], "o.jsonl.gz")
     with pytest.raises(BadInputError, match=r"without \.gz"):
         AnnotateConfig(["c.jsonl"], "o.jsonl.gz")
-    with pytest.raises(BadInputError, match="m is there twice"):
+    with pytest.raises(BadInputError, match="m is given twice"):
         CollectConfig(["m@http://a/v1", "m@http://b/v1"], ["nano"], "o.jsonl")
 
 

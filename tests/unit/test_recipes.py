@@ -10,8 +10,8 @@ from cooper_rl.engines.trl.run import run_training
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.method.build import check_parts
 from cooper_rl.method.pairs import shares
+from cooper_rl.settings.asking import AnnotateConfig, CollectConfig
 from cooper_rl.settings.checks import check_train_settings
-from cooper_rl.settings.labelling import AnnotateConfig, CollectConfig
 from cooper_rl.settings.recipe import load_recipe, parse_overrides, variants_of
 from cooper_rl.settings.train import TrainSettings
 
@@ -144,7 +144,7 @@ def test_a_variant_lies_between_the_recipe_and_the_command_line(tmp_path):
 
 @pytest.mark.parametrize("name", sorted(REWARD_MODEL))
 def test_reward_model_recipes(name):
-    from cooper_rl.settings.reward_model import RewardModelTrainConfig
+    from cooper_rl.settings.train_rm import RewardModelTrainConfig
 
     path = next(path for path in RECIPES if path.stem == name)
     RewardModelTrainConfig(**load_recipe(path, command="train-rm"))

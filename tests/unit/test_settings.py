@@ -10,15 +10,10 @@ import pytest
 
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.settings.checks import check_output_dir, check_train_settings
-from cooper_rl.settings.commands import CONFIGS, known_keys
-from cooper_rl.settings.fields import default_of, groups_of, types_of
-from cooper_rl.settings.method import MethodSettings
-from cooper_rl.settings.policy import PolicySettings
-from cooper_rl.settings.recipe import load_recipe
-from cooper_rl.settings.reward import ARMS
-from cooper_rl.settings.train import TrainSettings
-from cooper_rl.settings.trl_fields import FIELDS
-from cooper_rl.settings.typecheck import WrongTypeError, described, fits, fitted
+from cooper_rl.settings.method import ARMS, MethodSettings
+from cooper_rl.settings.recipe import CONFIGS, known_keys, load_recipe, trl_fields
+from cooper_rl.settings.schema import WrongTypeError, default_of, describe_type, fit, fits, groups_of, types_of
+from cooper_rl.settings.train import PolicySettings, TrainSettings
 
 ROOT = Path(__file__).parents[2]
 OWN = [(command, item) for command, cls in CONFIGS.items() for _, group in groups_of(cls) for item in group]
@@ -53,7 +48,7 @@ def test_the_list_of_trls_fields_is_current():
     finally:
         sys.path.pop(0)
     assert TARGET.read_text() == text_of(fields_of_trl()), "run python scripts/trl_fields.py"
-    assert fields_of_trl() == FIELDS
+    assert fields_of_trl() == trl_fields()
 
 
 def test_the_known_keys_are_those_of_the_real_class():
@@ -193,7 +188,7 @@ def test_bad_values_are_named_with_their_source(command, key, value, message, tm
 def test_a_key_that_is_there_twice_is_refused(tmp_path):
     path = tmp_path / "r.yaml"
     path.write_text("max_steps: 1\narm: rule\nmax_steps: 2\n")
-    with pytest.raises(BadInputError, match=r"r.yaml: not valid YAML: max_steps is there twice in .*, line 3"):
+    with pytest.raises(BadInputError, match=r"r.yaml: not valid YAML: max_steps is given twice in .*, line 3"):
         load_recipe(path)
 
 
@@ -223,16 +218,16 @@ def test_yamls_traps_are_undone():
 
 
 def test_types_by_hand(tmp_path):
-    assert fitted(3, float) == 3 and isinstance(fitted(3, float), int)  # a recipe's numbers stay as they are written
-    assert fitted("5", str | float | None) == "5" and fitted("5", float | None) == 5.0
-    assert fitted(False, Literal["no", "yes"]) == "no" and fitted(tmp_path, str) == str(tmp_path)
-    assert fitted({"a": [1]}, dict[str, Any]) == {"a": [1]}
+    assert fit(3, float) == 3 and isinstance(fit(3, float), int)  # a recipe's numbers stay as they are written
+    assert fit("5", str | float | None) == "5" and fit("5", float | None) == 5.0
+    assert fit(False, Literal["no", "yes"]) == "no" and fit(tmp_path, str) == str(tmp_path)
+    assert fit({"a": [1]}, dict[str, Any]) == {"a": [1]}
     for value, kind in [(1, str), (True, int), (True, float), ("a", int), (1.0, int), (1, list[str]), (None, int)]:
         with pytest.raises(WrongTypeError):
-            fitted(value, kind)
-    assert fitted("a,b", list[str]) == ["a", "b"] and fitted(None, list[str]) == []
-    assert fitted(None, list[str] | None) is None
-    assert described(dict[str, Any] | str | None) == "{name: value} or text or null"
+            fit(value, kind)
+    assert fit("a,b", list[str]) == ["a", "b"] and fit(None, list[str]) == []
+    assert fit(None, list[str] | None) is None
+    assert describe_type(dict[str, Any] | str | None) == "{name: value} or text or null"
 
 
 @pytest.mark.parametrize("settings", [{"class_weight": 1}, {"lora_rank": 1}])

@@ -165,9 +165,9 @@ def test_a_schedule_that_is_not_named_is_refused():
 
 def test_every_setting_of_trl_is_read_or_refused():
     assert not set(limits.READ) & set(limits.ONLY)
-    from cooper_rl.settings.trl_fields import FIELDS
+    from cooper_rl.settings.recipe import trl_fields
 
-    assert {*limits.READ, *limits.ONLY} - {"lora_rank", "credit"} <= set(FIELDS)
+    assert {*limits.READ, *limits.ONLY} - {"lora_rank", "credit"} <= set(trl_fields())
 
 
 def test_a_batch_that_only_all_devices_together_make_whole_is_no_error(tmp_path):

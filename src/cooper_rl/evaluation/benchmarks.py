@@ -21,9 +21,7 @@ from cooper_rl.generation.generator import REFUSED
 from cooper_rl.jsonl import line_of, records, write_atomically
 from cooper_rl.labelling.collect import Task, collect, record, tasks_of
 from cooper_rl.records import Problem, Verdict
-from cooper_rl.settings.asking import AskingConfig
-from cooper_rl.settings.evaluation import EvalConfig
-from cooper_rl.settings.labelling import CollectConfig
+from cooper_rl.settings.asking import AskingConfig, CollectConfig, EvalConfig
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifiers.gym import entry_as_reference
 

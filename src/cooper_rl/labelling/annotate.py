@@ -33,8 +33,8 @@ from cooper_rl.labelling.collect import asked
 from cooper_rl.labelling.judge import judge_prompt, read_vote
 from cooper_rl.labelling.overlap import Decontamination, near_duplicates
 from cooper_rl.labelling.statistics import statistics
+from cooper_rl.settings.asking import AnnotateConfig
 from cooper_rl.settings.files import resolve_model
-from cooper_rl.settings.labelling import AnnotateConfig
 from cooper_rl.tables import read_table
 from cooper_rl.verifiers import RuleVerifier
 

@@ -18,8 +18,8 @@ from cooper_rl.errors import BackendError, BadInputError
 from cooper_rl.generation import Generation, Generator, Messages, Sampling, conversation, load_generator
 from cooper_rl.jsonl import line_of, written_before
 from cooper_rl.records import Problem
+from cooper_rl.settings.asking import CollectConfig
 from cooper_rl.settings.files import resolve_model
-from cooper_rl.settings.labelling import CollectConfig
 
 logger = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from cooper_rl.errors import BadInputError
 from cooper_rl.method.reward_model import RewardModel, ValuesSteps
 from cooper_rl.method.world import World
 from cooper_rl.records import THRESHOLD, Batch, Rollout, Sample
-from cooper_rl.settings.credit import VALUED_BY_MODEL
+from cooper_rl.settings.method import VALUED_BY_MODEL
 from cooper_rl.steps import first_below, step_ends
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from cooper_rl.method.negatives import NegativeSource, Slot
 from cooper_rl.method.parting import parted
 from cooper_rl.method.world import Alone, World
 from cooper_rl.records import Batch, ContrastivePair, Rollout, Verdict
-from cooper_rl.settings.credit import VALUED_BY_MODEL
+from cooper_rl.settings.method import VALUED_BY_MODEL
 from cooper_rl.verifiers import RuleVerifier
 
 if TYPE_CHECKING:

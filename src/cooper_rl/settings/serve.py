@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.settings.fields import setting
+from cooper_rl.settings.schema import check_fields, setting
 from cooper_rl.settings.train import TrainSettings
-from cooper_rl.settings.typecheck import check_fields
 
 
 @dataclass(kw_only=True)
@@ -19,32 +18,34 @@ class ServerSettings:
 
     HEADING: ClassVar[str] = "Server"
 
-    host: str = setting(
-        "127.0.0.1", "The server listens on this address; any but this machine's own needs the token of token_env."
-    )
-    port: int = setting(8700, "The server listens on this port; 0 takes any free one.", least=0, most=65535)
+    host: str = setting("127.0.0.1", "Address to listen on; any but this machine's own needs the token of token_env.")
+    port: int = setting(8700, "Port to listen on; 0 takes any free one.", least=0, most=65535)
     token_env: str = setting(
         "COOPER_SERVE_TOKEN",
-        "If this environment variable is set, every request but /health must carry its value as a bearer token.",
+        "Environment variable that holds a token. If it is set, every request but /health must carry it as a bearer "
+        "token.",
     )
     learn: Literal["complete", "asked"] = setting(
         "complete",
-        "A batch is learned from as soon as it is complete, before any later call is scored, or when POST /learn asks.",
+        "When to learn from a batch: complete (as soon as it is complete, before any later call is scored) or asked "
+        "(when POST /learn asks).",
     )
     gather_samples: int = setting(
         0,
-        "A batch that the server gathers from single calls is complete with this many samples; 0 takes the recipe's"
-        " generation batch.",
+        "Number of samples that complete a batch gathered by the server from single calls; 0 takes the recipe's "
+        "generation batch.",
         least=0,
     )
-    max_batch_samples: int = setting(4096, "A batch has at most this many samples.", least=1)
-    max_open_batches: int = setting(256, "At most this many batches are begun and not complete.", least=1)
-    max_characters: int = setting(200_000, "A text of a sample has at most this many characters.", least=1)
-    max_body_megabytes: int = setting(32, "The body of a request has at most this many megabytes.", least=1)
-    max_waiting: int = setting(512, "At most this many calls wait to be answered; others get the status 429.", least=1)
-    body_seconds: float = setting(20.0, "A request's header and body must arrive within this many seconds.", least=0)
+    max_batch_samples: int = setting(4096, "Maximum number of samples in a batch.", least=1)
+    max_open_batches: int = setting(256, "Maximum number of batches that are begun and not complete.", least=1)
+    max_characters: int = setting(200_000, "Maximum number of characters in a text of a sample.", least=1)
+    max_body_megabytes: int = setting(32, "Maximum size of a request's body in megabytes.", least=1)
+    max_waiting: int = setting(512, "Maximum number of calls that wait for an answer; others get status 429.", least=1)
+    body_seconds: float = setting(
+        20.0, "Number of seconds within which a request's header and body must arrive.", least=0
+    )
     wait_seconds: float = setting(
-        600.0, "A call that was not answered after this many seconds gets the status 503; its work goes on.", least=0
+        600.0, "Answer a call with status 503 after this many seconds; its work goes on.", least=0
     )
 
 
@@ -63,8 +64,7 @@ class ServeSettings(TrainSettings, ServerSettings):
     @property
     def gathered(self) -> int:
         """How many samples a batch has that the server gathers."""
-        batch = self.generation_batch_size or self.per_device_train_batch_size * self.generation_batches
-        return self.gather_samples or batch
+        return self.gather_samples or self.generation_batch
 
 
 def check_server_settings(settings: ServeSettings) -> str:

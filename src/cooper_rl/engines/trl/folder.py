@@ -22,8 +22,8 @@ from cooper_rl.method.journal import METRICS
 from cooper_rl.method.loop import Cooper
 from cooper_rl.method.monitor import STATE
 from cooper_rl.settings.checks import check_same, settings_of_run
-from cooper_rl.settings.commands import known_keys
 from cooper_rl.settings.method import CooperSettings
+from cooper_rl.settings.recipe import known_keys
 from cooper_rl.settings.stage2 import UpdateSettings
 from cooper_rl.settings.train import TrainSettings
 from cooper_rl.verifyrm import VerifyRM

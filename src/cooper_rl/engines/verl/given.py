@@ -9,10 +9,8 @@ from typing import Any
 from cooper_rl.engines.verl.limits import check_method
 from cooper_rl.engines.verl.translate import ACTOR, OF_VERL, ROLLOUT, policy_path
 from cooper_rl.errors import BadInputError
-from cooper_rl.settings.data import DataSettings
-from cooper_rl.settings.policy import PolicySettings
 from cooper_rl.settings.recipe import checked_keys
-from cooper_rl.settings.train import TrainSettings
+from cooper_rl.settings.train import DataSettings, PolicySettings, TrainSettings
 
 # Where verl has a setting of the method's; `cooper.NAME` may be left out, and must not contradict it.
 PLACES = {
