@@ -9,8 +9,8 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from cooper_rl.settings.recipe import CONFIGS, describe_keys, trl_fields
-from cooper_rl.settings.schema import groups_of
+from cooper_rl.settings.recipe import CONFIGS, trl_fields
+from cooper_rl.settings.schema import describe, groups_of
 
 TARGET = Path(__file__).parents[1] / "docs" / "settings.md"
 WIDTH = 150
@@ -43,7 +43,7 @@ def command_parts(command: str) -> Iterator[str]:
     known = names_of(base) if base else set()
     if base:
         yield f"It takes every setting of `cooper {base}`, and these:\n"
-    for heading, keys in describe_keys(command):
+    for heading, keys in describe(CONFIGS[command]):
         entries = [entry(key[2:], text) for key, text in keys if key[2:] not in known]
         if entries:
             yield f"### {heading}\n\n" + "".join(entries)

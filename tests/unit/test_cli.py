@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cooper_rl.settings.recipe import CONFIGS, describe_keys, known_keys
+from cooper_rl.settings.recipe import CONFIGS, known_keys
+from cooper_rl.settings.schema import describe
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = ["train", "compare", "verify", "score", "collect", "annotate", "train-rm", "eval-rm", "eval"]
@@ -40,7 +41,7 @@ def test_help_names_every_command():
 @pytest.mark.parametrize("command", CONFIGS)
 def test_help_names_every_key(command):
     """Under headings, with its sentence, type and default; a train recipe may have TRL's fields besides."""
-    sections = describe_keys(command)
+    sections = describe(CONFIGS[command])
     described = {key: text for _, keys in sections for key, text in keys}
     known = {f"--{key}" for key in known_keys(command)}
     of_training = command in ("train", "serve")  # both take a training recipe

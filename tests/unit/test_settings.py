@@ -12,7 +12,16 @@ from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.settings.checks import check_output_dir, check_train_settings
 from cooper_rl.settings.method import ARMS, MethodSettings
 from cooper_rl.settings.recipe import CONFIGS, known_keys, load_recipe, trl_fields
-from cooper_rl.settings.schema import WrongTypeError, default_of, describe_type, fit, fits, groups_of, types_of
+from cooper_rl.settings.schema import (
+    WrongTypeError,
+    default_of,
+    describe_type,
+    fit,
+    fits,
+    groups_of,
+    sentences_of,
+    types_of,
+)
 from cooper_rl.settings.train import PolicySettings, TrainSettings
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +30,7 @@ OWN = [(command, item) for command, cls in CONFIGS.items() for _, group in group
 
 @pytest.mark.parametrize(("command", "item"), OWN, ids=lambda part: getattr(part, "name", part))
 def test_each_setting_has_a_sentence_and_a_default_of_its_type(command, item):
-    text = item.metadata["help"]
+    text = sentences_of(CONFIGS[command])[item.name]
     assert text[0].isupper() and text.endswith(".") and "  " not in text and len(text) > 20
     kind, default = types_of(CONFIGS[command])[item.name], default_of(item)
     assert fits(default, kind) or (item.name in ("arm", "reward", "cotrain") and default is None)

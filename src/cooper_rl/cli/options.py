@@ -21,10 +21,11 @@ class RecipeCommand(TyperCommand):
     """A command whose help ends with the settings that its recipe may have."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        from cooper_rl.settings.recipe import describe_keys, takes_training_recipe
+        from cooper_rl.settings.recipe import CONFIGS, takes_training_recipe
+        from cooper_rl.settings.schema import describe
 
         formatter.write("\nSettings, in the recipe or as --key value:\n")
-        for heading, keys in describe_keys(str(self.name)):
+        for heading, keys in describe(CONFIGS[str(self.name)]):
             with formatter.section(heading):
                 formatter.write_dl(keys)
         if takes_training_recipe(str(self.name)):

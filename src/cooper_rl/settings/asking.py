@@ -19,11 +19,16 @@ class BackendSettings:
 
     HEADING: ClassVar[str] = "Asking models"
 
-    concurrency: int = setting(16, "Maximum number of requests to a server at a time.", least=1)
-    timeout_seconds: float = setting(120.0, "Fail a request to a server after this many seconds.")
-    retries: int = setting(4, "Retry a failed request up to N times, each time after a longer pause.", least=0)
-    api_key_env: str = setting("OPENAI_API_KEY", "Environment variable that holds a server's API key.")
-    batch_size: int = setting(32, "Number of prompts that a model in this process completes at a time.", least=1)
+    concurrency: int = setting(16, least=1)
+    """Maximum number of requests to a server at a time."""
+    timeout_seconds: float = 120.0
+    """Fail a request to a server after this many seconds."""
+    retries: int = setting(4, least=0)
+    """Retry a failed request up to N times, each time after a longer pause."""
+    api_key_env: str = "OPENAI_API_KEY"
+    """Environment variable that holds a server's API key."""
+    batch_size: int = setting(32, least=1)
+    """Number of prompts that a model in this process completes at a time."""
 
 
 @dataclass(kw_only=True)
@@ -32,9 +37,8 @@ class AskingConfig(BackendSettings):
 
     HEADING: ClassVar[str] = "Asking models"
 
-    stop_after_failures: int = setting(
-        16, "Stop after this many failed records in a row, since the server seems to be down.", least=1
-    )
+    stop_after_failures: int = setting(16, least=1)
+    """Stop after this many failed records in a row, since the server seems to be down."""
 
 
 @dataclass(kw_only=True)
@@ -43,12 +47,14 @@ class SamplingSettings:
 
     HEADING: ClassVar[str] = "Sampling"
 
-    temperature: float = setting(0.7, "Sampling temperature.", least=0)
-    top_p: float = setting(
-        0.95, "Top-p: sample from the likeliest tokens whose probabilities add up to this number.", least=0, most=1
-    )
-    seed: int = setting(0, "Seed for sampling completions.")
-    dataset_seed: int = setting(0, "Seed for drawing problems.")
+    temperature: float = setting(0.7, least=0)
+    """Sampling temperature."""
+    top_p: float = setting(0.95, least=0, most=1)
+    """Top-p: sample from the likeliest tokens whose probabilities add up to this number."""
+    seed: int = 0
+    """Seed for sampling completions."""
+    dataset_seed: int = 0
+    """Seed for drawing problems."""
 
 
 @dataclass
@@ -57,31 +63,30 @@ class CollectConfig(SamplingSettings, AskingConfig):
 
     HEADING: ClassVar[str] = "Problems, models and completions"
 
-    models: list[str] = setting(
-        [],
-        "Models to ask: NAME@http://HOST:PORT/v1, vllm:NAME, a folder, a hub id, a .gguf file, worked_solutions or "
-        "written_answers.",
-    )
-    dataset_names: list[str] = setting([], "Sets of problems, each named as dataset_name of `cooper train`.")
-    output: str = setting("", "JSONL file to write completions to.")
-    dataset_config: str | None = setting(
-        None, "Configuration (subset) of each set, if it is a hub data set; null takes its default."
-    )
-    dataset_split: str = setting("train", "Split of each set of problems.")
-    dataset_size: int | None = setting(
-        None, "Number of problems to draw from each set, with dataset_seed; null takes all.", least=1
-    )
-    reference_column: str | None = setting(
-        None, "Column of each set, a file or hub data set, that has the reference answers; null takes the usual names."
-    )
-    num_generations: int = setting(1, "Number of completions per problem and model.", least=1)
-    max_new_tokens: int = setting(512, "Maximum number of tokens in a completion.", least=1)
-    system_prompt: str | None = setting(None, "System message before each problem; null means none.")
-    label_by_scorer: bool = setting(
-        False,
-        "Label completions by their data set's own scorer, where it has one (reasoning-gym's tasks); its worked "
-        "solutions are right. `cooper annotate` takes the label in place of a judge's vote.",
-    )
+    models: list[str] = setting([])
+    """Models to ask: NAME@http://HOST:PORT/v1, vllm:NAME, a folder, a hub id, a .gguf file, worked_solutions or
+    written_answers."""
+    dataset_names: list[str] = setting([])
+    """Sets of problems, each named as dataset_name of `cooper train`."""
+    output: str = ""
+    """JSONL file to write completions to."""
+    dataset_config: str | None = None
+    """Configuration (subset) of each set, if it is a hub data set; null takes its default."""
+    dataset_split: str = "train"
+    """Split of each set of problems."""
+    dataset_size: int | None = setting(None, least=1)
+    """Number of problems to draw from each set, with dataset_seed; null takes all."""
+    reference_column: str | None = None
+    """Column of each set, a file or hub data set, that has the reference answers; null takes the usual names."""
+    num_generations: int = setting(1, least=1)
+    """Number of completions per problem and model."""
+    max_new_tokens: int = setting(512, least=1)
+    """Maximum number of tokens in a completion."""
+    system_prompt: str | None = None
+    """System message before each problem; null means none."""
+    label_by_scorer: bool = False
+    """Label completions by their data set's own scorer, where it has one (reasoning-gym's tasks); its worked solutions
+    are right. `cooper annotate` takes the label in place of a judge's vote."""
 
     def __post_init__(self) -> None:
         check_fields(self, CollectConfig, "collect")
@@ -98,37 +103,25 @@ class AnnotateConfig(VerifierSettings, AskingConfig):
 
     HEADING: ClassVar[str] = "Completions, judge and triples"
 
-    input_files: list[str] = setting([], "Files of completions, as `cooper collect` writes them, or hub data sets.")
-    output: str = setting(
-        "",
-        "JSONL file to write the kept triples to; *.dropped.jsonl, *.votes.jsonl and *.statistics.json are written "
-        "beside it.",
-    )
-    judge: str | None = setting(
-        None,
-        "Language model that judges, named as in models of `cooper collect`; null takes the label that a record has, "
-        "or the rule's verdict where it has none.",
-    )
-    keep_undecided: bool = setting(
-        False,
-        "Keep a completion that the rule cannot judge, with the judge's vote as its label; false drops it, as in the "
-        "paper.",
-    )
-    judge_max_new_tokens: int = setting(
-        256, "Maximum number of tokens that the judge writes on one completion.", least=1
-    )
-    deduplicate: float = setting(
-        0.9,
-        "Keep one of two completions of a problem that share at least this part of their word 5-grams; 0 keeps all.",
-        least=0,
-        most=1,
-    )
-    decontaminate_against: list[str] = setting(
-        BENCHMARKS, "Benchmarks whose questions are removed; by default all benchmarks of `cooper eval`."
-    )
-    ngram: int = setting(
-        13, "Remove a question that shares this many words in a row with a benchmark's question.", least=1
-    )
+    input_files: list[str] = setting([])
+    """Files of completions, as `cooper collect` writes them, or hub data sets."""
+    output: str = ""
+    """JSONL file to write the kept triples to; *.dropped.jsonl, *.votes.jsonl and *.statistics.json are written beside
+    it."""
+    judge: str | None = None
+    """Language model that judges, named as in models of `cooper collect`; null takes the label that a record has, or
+    the rule's verdict where it has none."""
+    keep_undecided: bool = False
+    """Keep a completion that the rule cannot judge, with the judge's vote as its label; false drops it, as in the
+    paper."""
+    judge_max_new_tokens: int = setting(256, least=1)
+    """Maximum number of tokens that the judge writes on one completion."""
+    deduplicate: float = setting(0.9, least=0, most=1)
+    """Keep one of two completions of a problem that share at least this part of their word 5-grams; 0 keeps all."""
+    decontaminate_against: list[str] = setting(BENCHMARKS)
+    """Benchmarks whose questions are removed; by default all benchmarks of `cooper eval`."""
+    ngram: int = setting(13, least=1)
+    """Remove a question that shares this many words in a row with a benchmark's question."""
 
     def __post_init__(self) -> None:
         check_fields(self, AnnotateConfig, "annotate")
@@ -142,42 +135,35 @@ class EvalConfig(VerifierSettings, SamplingSettings, AskingConfig):
 
     HEADING: ClassVar[str] = "Model, benchmarks and results"
 
-    model: str = setting(
-        "", "Model to measure: NAME@http://HOST:PORT/v1, vllm:NAME, a folder, a hub id or a .gguf file."
-    )
-    benchmarks: list[str] = setting(
-        BENCHMARKS,
-        "Benchmarks to measure on, by default the paper's and aqua; each is named as dataset_name of `cooper train`.",
-    )
-    output: str = setting("", "Folder for samples, judged samples and results.json.")
-    dataset_config: str | None = setting(
-        None, "Configuration (subset) of each benchmark, if it is a hub data set; null takes its default."
-    )
-    split: str = setting("test", "Split of each benchmark.")
-    size: int | None = setting(
-        None, "Number of problems to draw from each benchmark, with dataset_seed; null takes all.", least=1
-    )
-    reference_column: str | None = setting(
-        None,
-        "Column of each benchmark, a file or hub data set, that has the reference answers; null takes the usual names.",
-    )
-    num_samples: int = setting(8, "Number of completions per problem.", least=1)
-    max_new_tokens: int = setting(1024, "Maximum number of tokens in a completion.", least=1)
-    greedy: bool = setting(False, "Add one more completion of each problem, at temperature 0.")
-    system_prompt: str | None = setting(
-        SYSTEM_PROMPT,
-        "System message before each problem, which by default asks for the answer in a box; null means none.",
-    )
-    verifier: str | None = setting(  # type: ignore[assignment]
-        None,
-        "Rule that judges completions, named as in `cooper verify`; null means choice for aqua, the task's own scorer "
-        "for reasoning_gym:TASK, and math for all others.",
-    )
-    against: str | None = setting(
-        None,
-        "Output folder of another model on the same problems to compare the results with; null compares with none.",
-    )
-    bootstrap_samples: int = setting(2000, "Number of resamples that intervals are computed from.", least=1)
+    model: str = ""
+    """Model to measure: NAME@http://HOST:PORT/v1, vllm:NAME, a folder, a hub id or a .gguf file."""
+    benchmarks: list[str] = setting(BENCHMARKS)
+    """Benchmarks to measure on, by default the paper's and aqua; each is named as dataset_name of `cooper train`."""
+    output: str = ""
+    """Folder for samples, judged samples and results.json."""
+    dataset_config: str | None = None
+    """Configuration (subset) of each benchmark, if it is a hub data set; null takes its default."""
+    split: str = "test"
+    """Split of each benchmark."""
+    size: int | None = setting(None, least=1)
+    """Number of problems to draw from each benchmark, with dataset_seed; null takes all."""
+    reference_column: str | None = None
+    """Column of each benchmark, a file or hub data set, that has the reference answers; null takes the usual names."""
+    num_samples: int = setting(8, least=1)
+    """Number of completions per problem."""
+    max_new_tokens: int = setting(1024, least=1)
+    """Maximum number of tokens in a completion."""
+    greedy: bool = False
+    """Add one more completion of each problem, at temperature 0."""
+    system_prompt: str | None = SYSTEM_PROMPT
+    """System message before each problem, which by default asks for the answer in a box; null means none."""
+    verifier: str | None = None  # type: ignore[assignment]
+    """Rule that judges completions, named as in `cooper verify`; null means choice for aqua, the task's own scorer for
+    reasoning_gym:TASK, and math for all others."""
+    against: str | None = None
+    """Output folder of another model on the same problems to compare the results with; null compares with none."""
+    bootstrap_samples: int = setting(2000, least=1)
+    """Number of resamples that intervals are computed from."""
 
     def __post_init__(self) -> None:
         check_fields(self, EvalConfig, "eval")

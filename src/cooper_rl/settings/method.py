@@ -43,12 +43,11 @@ class VerifierSettings:
 
     HEADING: ClassVar[str] = "Verifier"
 
-    verifier: str = setting(
-        "math",
-        "Rule that judges completions: math, text, auto, math_verify, exact, choice, gsm8k_strict, gsm8k_flexible, "
-        "reasoning_gym:TASK or module:function.",
-    )
-    verifier_workers: int = setting(2, "Number of worker processes of the verifier.", least=1)
+    verifier: str = "math"
+    """Rule that judges completions: math, text, auto, math_verify, exact, choice, gsm8k_strict, gsm8k_flexible,
+    reasoning_gym:TASK or module:function."""
+    verifier_workers: int = setting(2, least=1)
+    """Number of worker processes of the verifier."""
 
 
 @dataclass
@@ -57,29 +56,19 @@ class RewardSettings(VerifierSettings):
 
     HEADING: ClassVar[str] = "Reward (stage 1)"
 
-    arm: Arm | None = setting(
-        GIVEN_BY_ANOTHER,
-        "Name that sets reward and cotrain together: rule (rule, false), static (score, false), cooper (score, true), "
-        "hybrid (hybrid, false), hybrid+cotrain (hybrid, true) or rule+cotrain (rule, true). Without it, reward and "
-        "cotrain decide; if none of the three is given, it is cooper.",
-    )
-    reward: str = setting(
-        GIVEN_BY_ANOTHER,
-        "Reward of a completion: rule (1 if the verifier says CORRECT, else 0), score (the reward model's score), "
-        "hybrid (1 if CORRECT, else the score), or your own class as module:Class. Without it, arm decides.",
-    )
-    cotrain: bool = setting(
-        GIVEN_BY_ANOTHER, "Train the reward model along with the policy (stage 2). Without it, arm decides."
-    )
-    reward_threshold: float | None = setting(
-        None,
-        "Reward a score above this number with 1 and any other with 0; null makes the score itself the reward.",
-        least=0,
-        most=1,
-    )
-    verifier_deadline_seconds: float = setting(
-        5.0, "Give up on judging a completion after this many seconds, with the verdict TIMEOUT."
-    )
+    arm: Arm | None = GIVEN_BY_ANOTHER
+    """Name that sets reward and cotrain together: rule (rule, false), static (score, false), cooper (score, true),
+    hybrid (hybrid, false), hybrid+cotrain (hybrid, true) or rule+cotrain (rule, true). Without it, reward and cotrain
+    decide; if none of the three is given, it is cooper."""
+    reward: str = GIVEN_BY_ANOTHER
+    """Reward of a completion: rule (1 if the verifier says CORRECT, else 0), score (the reward model's score), hybrid
+    (1 if CORRECT, else the score), or your own class as module:Class. Without it, arm decides."""
+    cotrain: bool = GIVEN_BY_ANOTHER
+    """Train the reward model along with the policy (stage 2). Without it, arm decides."""
+    reward_threshold: float | None = setting(None, least=0, most=1)
+    """Reward a score above this number with 1 and any other with 0; null makes the score itself the reward."""
+    verifier_deadline_seconds: float = 5.0
+    """Give up on judging a completion after this many seconds, with the verdict TIMEOUT."""
 
 
 @dataclass
@@ -88,20 +77,14 @@ class CreditSettings:
 
     HEADING: ClassVar[str] = "Credit of steps"
 
-    credit: Credit = setting(
-        "outcome",
-        "Rule for the advantage of each step of a completion: outcome (that of the completion), first_error, centred, "
-        "difference, shared_prefix, reference_gain or random; docs/algorithm.md has the equations.",
-    )
-    credit_weight: float = setting(
-        0.5,
-        "Weight of a step's own part, which is added to the advantage in centred, difference, reference_gain and "
-        "random.",
-        least=0,
-    )
-    credit_steps: Literal["line", "sentence"] = setting(
-        "sentence", "What counts as a step of a completion, for credit and for prefix_weight."
-    )
+    credit: Credit = "outcome"
+    """Rule for the advantage of each step of a completion: outcome (that of the completion), first_error, centred,
+    difference, shared_prefix, reference_gain or random; docs/algorithm.md has the equations."""
+    credit_weight: float = setting(0.5, least=0)
+    """Weight of a step's own part of the advantage, which is added in centred, difference, reference_gain and
+    random."""
+    credit_steps: Literal["line", "sentence"] = "sentence"
+    """What counts as a step of a completion, for credit and for prefix_weight."""
 
 
 @dataclass
@@ -110,39 +93,23 @@ class CounterfactualSettings:
 
     HEADING: ClassVar[str] = "Counterfactual references"
 
-    counterfactual_references: int = setting(
-        0,
-        "Number of wrong references, which are answers of other questions, to ask an accepted completion under; 0 asks "
-        "none. Without a reward_threshold, a score up to 0.5 is then not paid.",
-        least=0,
-    )
-    counterfactual_uses: list[str] = setting(
-        ["reward", "negatives", "monitor"],
-        "What wrong references are used for: reward (do not pay what is accepted under a wrong reference too), "
-        "negatives (teach the reward model that it is wrong there), monitor (raise an alarm when it becomes more "
-        "frequent).",
-    )
-    counterfactual_form: Literal["refused", "margin", "best_fit"] = setting(
-        "refused",
-        "When to pay a completion: refused (if it is refused under each wrong reference), margin (if its score is "
-        "higher by counterfactual_margin under its own) or best_fit (if its own scores highest, also against its "
-        "group's wrong answers).",
-    )
-    counterfactual_margin: float = setting(
-        0.25,
-        "With counterfactual_form margin: the score under the right reference must be higher by more than this.",
-        least=0,
-        most=1,
-    )
-    counterfactual_per_step: int = setting(
-        24,
-        "Also train the reward model, at each update, on this many accepted completions under wrong references, half "
-        "of them those that score highest there.",
-        least=0,
-    )
-    counterfactual_answers: str = setting(
-        "", "Text file with wrong references, one answer a line, to draw from in addition to the run's own answers."
-    )
+    counterfactual_references: int = setting(0, least=0)
+    """Ask each accepted completion under N wrong references, the answers of other questions; 0 asks none. Without a
+    reward_threshold, a score up to 0.5 is then not paid."""
+    counterfactual_uses: list[str] = setting(["reward", "negatives", "monitor"])
+    """What wrong references are used for: reward (do not pay what is accepted under a wrong reference too), negatives
+    (teach the reward model that it is wrong there), monitor (raise an alarm when it becomes more frequent)."""
+    counterfactual_form: Literal["refused", "margin", "best_fit"] = "refused"
+    """When to pay a completion: refused (if it is refused under each wrong reference), margin (if its score is higher
+    by counterfactual_margin under its own) or best_fit (if its own scores highest, also against its group's wrong
+    answers)."""
+    counterfactual_margin: float = setting(0.25, least=0, most=1)
+    """With counterfactual_form margin: the score under the right reference must be higher by more than this."""
+    counterfactual_per_step: int = setting(24, least=0)
+    """Also train the reward model, at each update, on N accepted completions under wrong references, half of them those
+    that score highest there."""
+    counterfactual_answers: str = ""
+    """Text file with wrong references, one answer a line, to draw from in addition to the run's own answers."""
 
 
 @dataclass
@@ -211,14 +178,13 @@ class RunSettings:
 
     HEADING: ClassVar[str] = "Policy and trainer"
 
-    output_dir: str = setting("", "Folder of the run, for metrics, rollouts, pairs and checkpoints.")
-    seed: int = setting(42, "Seed for sampling, pairs and the order of problems.", least=0, most=2**32 - 1)
-    num_generations: int = setting(
-        16,
-        "Number of completions per prompt, the group in which advantages are computed; the generation batch must be a "
-        "multiple of it.",
-        least=2,
-    )
+    output_dir: str = ""
+    """Folder of the run, for metrics, rollouts, pairs and checkpoints."""
+    seed: int = setting(42, least=0, most=2**32 - 1)
+    """Seed for sampling, pairs and the order of problems."""
+    num_generations: int = setting(16, least=2)
+    """Number of completions per prompt, the group in which advantages are computed; the generation batch must be a
+    multiple of it."""
 
 
 @dataclass

@@ -1,6 +1,6 @@
 """Recipes: YAML plus `--key value` overrides, checked against the settings before anything heavy is imported.
 
-`CONFIGS` says which settings each command's recipe may have, and `describe_keys` gives their help.
+`CONFIGS` says which settings each command's recipe may have.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import yaml
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.settings.asking import AnnotateConfig, CollectConfig, EvalConfig
 from cooper_rl.settings.method import overlay, resolve_arm
-from cooper_rl.settings.schema import check_value, describe, groups_of, types_of
+from cooper_rl.settings.schema import check_value, groups_of, types_of
 from cooper_rl.settings.serve import ServeSettings
 from cooper_rl.settings.train import TrainSettings
 from cooper_rl.settings.train_rm import RewardModelTrainConfig
@@ -111,16 +111,6 @@ def trl_fields() -> dict[str, Any]:
     """The fields of TRL's GRPOConfig and their types, as `scripts/trl_fields.py` wrote them, without importing TRL."""
     written = json.loads(Path(__file__).with_name("trl_fields.json").read_text(encoding="utf-8"))
     return typing.get_type_hints(SimpleNamespace(__annotations__=written), vars(typing))
-
-
-def describe_keys(command: str) -> list[tuple[str, list[tuple[str, str]]]]:
-    """(heading, [(`--key`, text)]) of this project's own settings of a command."""
-    kinds = types_of(CONFIGS[command])
-    sections: dict[str, list[tuple[str, str]]] = {}
-    for heading, group in groups_of(CONFIGS[command]):
-        keys = [(f"--{item.name}", describe(item, kinds[item.name])) for item in group]
-        sections[heading] = [*sections.pop(heading, []), *keys]  # comes where the last group does
-    return list(sections.items())
 
 
 def read_layers(path: Path, above: tuple[Path, ...] = ()) -> list[Layer]:

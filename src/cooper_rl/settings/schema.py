@@ -1,19 +1,23 @@
 """How settings are declared, checked and described.
 
-A setting is a dataclass field with a default, a sentence of help and a range. Values come from YAML, the command line
-or Python. They are checked against the field's type before anything heavy is imported, and the few values that YAML 1.1
+A setting is a field of a dataclass. The docstring below it is its help. Values come from YAML, the command line or
+Python. They are checked against the field's type before anything heavy is imported, and the few values that YAML 1.1
 reads as another type are repaired.
 """
 
 from __future__ import annotations
 
+import ast
 import copy
 import functools
+import inspect
 import os
+import sys
 import types
 import typing
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, Field, field, fields
+from dataclasses import MISSING, Field, field, fields, is_dataclass
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -29,20 +33,16 @@ class WrongTypeError(Exception):
     """A value is not of the wanted type."""
 
 
-def setting(default: Value, help_text: str, *, least: float | None = None, most: float | None = None) -> Value:
-    """A dataclass field: `name: type = setting(default, "A sentence.")`.
+def setting(default: Value, *, least: float | None = None, most: float | None = None) -> Value:
+    """A dataclass field that has a range, or a list or dict as its default, which is copied for each object.
 
     Args:
-        default: the value where none is given; a list or dict is copied for each object.
-        help_text: what `--help` shows: a full sentence, or a noun phrase with a full stop.
         least, most: the smallest and the largest number allowed; the largest only beside the smallest.
     """
-    metadata = {"help": help_text, "least": least, "most": most}
+    metadata = {"least": least, "most": most}
     if isinstance(default, list | dict):
-        made: Value = field(default_factory=functools.partial(copy.deepcopy, default), metadata=metadata)
-        return made
-    plain: Value = field(default=default, metadata=metadata)
-    return plain
+        return field(default_factory=functools.partial(copy.deepcopy, default), metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 def default_of(item: Field[Any]) -> Any:
@@ -203,10 +203,41 @@ def describe_type(wanted: Any) -> str:
     return NAMES.get(wanted, getattr(wanted, "__name__", str(wanted)))
 
 
-def describe(item: Field[Any], kind: Any) -> str:
-    """The help text of a setting: its sentence, its type and its default."""
-    default, shown = default_of(item), ""
-    if fits(default, kind) and default not in ("", []):  # else the user must give it, or another setting decides
-        text = yaml.safe_dump(default, default_flow_style=True, width=10_000, sort_keys=False)  # as a recipe has it
-        shown = f"; default {text.removesuffix(chr(10)).removesuffix(chr(10) + '...')}"
-    return f"{item.metadata['help']} [{describe_type(kind)}{shown}]"
+def describe(cls: type[Any]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """(heading, [(`--key`, text)]) of a settings class: each setting with its sentence, its type and its default."""
+    kinds, sentences = types_of(cls), sentences_of(cls)
+    sections: dict[str, list[tuple[str, str]]] = {}
+    for heading, group in groups_of(cls):
+        keys = [
+            (f"--{item.name}", f"{sentences[item.name]} [{_describe_value(item, kinds[item.name])}]") for item in group
+        ]
+        sections[heading] = [*sections.pop(heading, []), *keys]  # comes where the last group does
+    return list(sections.items())
+
+
+def _describe_value(item: Field[Any], kind: Any) -> str:
+    default = default_of(item)
+    if not fits(default, kind) or default in ("", []):  # the user must give it, or another setting decides
+        return describe_type(kind)
+    text = yaml.safe_dump(default, default_flow_style=True, width=10_000, sort_keys=False)  # as a recipe has it
+    return f"{describe_type(kind)}; default {text.removesuffix(chr(10)).removesuffix(chr(10) + '...')}"
+
+
+def sentences_of(cls: type[Any]) -> dict[str, str]:
+    """The help of each setting of a class: the docstring below it, read from the source, since Python keeps none."""
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        if is_dataclass(base):
+            found |= _sentences_in(base.__module__).get(base.__name__, {})
+    return found
+
+
+@functools.cache
+def _sentences_in(module: str) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for node in ast.parse(inspect.getsource(sys.modules[module])).body:
+        for item, below in pairwise(node.body if isinstance(node, ast.ClassDef) else []):
+            match item, below:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                    found.setdefault(node.name, {})[name] = " ".join(text.split())
+    return found

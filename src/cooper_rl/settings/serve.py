@@ -18,35 +18,33 @@ class ServerSettings:
 
     HEADING: ClassVar[str] = "Server"
 
-    host: str = setting("127.0.0.1", "Address to listen on; any but this machine's own needs the token of token_env.")
-    port: int = setting(8700, "Port to listen on; 0 takes any free one.", least=0, most=65535)
-    token_env: str = setting(
-        "COOPER_SERVE_TOKEN",
-        "Environment variable that holds a token. If it is set, every request but /health must carry it as a bearer "
-        "token.",
-    )
-    learn: Literal["complete", "asked"] = setting(
-        "complete",
-        "When to learn from a batch: complete (as soon as it is complete, before any later call is scored) or asked "
-        "(when POST /learn asks).",
-    )
-    gather_samples: int = setting(
-        0,
-        "Number of samples that complete a batch gathered by the server from single calls; 0 takes the recipe's "
-        "generation batch.",
-        least=0,
-    )
-    max_batch_samples: int = setting(4096, "Maximum number of samples in a batch.", least=1)
-    max_open_batches: int = setting(256, "Maximum number of batches that are begun and not complete.", least=1)
-    max_characters: int = setting(200_000, "Maximum number of characters in a text of a sample.", least=1)
-    max_body_megabytes: int = setting(32, "Maximum size of a request's body in megabytes.", least=1)
-    max_waiting: int = setting(512, "Maximum number of calls that wait for an answer; others get status 429.", least=1)
-    body_seconds: float = setting(
-        20.0, "Number of seconds within which a request's header and body must arrive.", least=0
-    )
-    wait_seconds: float = setting(
-        600.0, "Answer a call with status 503 after this many seconds; its work goes on.", least=0
-    )
+    host: str = "127.0.0.1"
+    """Address to listen on; any but this machine's own needs the token of token_env."""
+    port: int = setting(8700, least=0, most=65535)
+    """Port to listen on; 0 takes any free one."""
+    token_env: str = "COOPER_SERVE_TOKEN"
+    """Environment variable that holds a token. If it is set, every request but /health must carry it as a bearer
+    token."""
+    learn: Literal["complete", "asked"] = "complete"
+    """When to learn from a batch: complete (as soon as it is complete, before any later call is scored) or asked (when
+    POST /learn asks)."""
+    gather_samples: int = setting(0, least=0)
+    """Number of samples that complete a batch gathered by the server from single calls; 0 takes the recipe's generation
+    batch."""
+    max_batch_samples: int = setting(4096, least=1)
+    """Maximum number of samples in a batch."""
+    max_open_batches: int = setting(256, least=1)
+    """Maximum number of batches that are begun and not complete."""
+    max_characters: int = setting(200_000, least=1)
+    """Maximum number of characters in a text of a sample."""
+    max_body_megabytes: int = setting(32, least=1)
+    """Maximum size of a request's body in megabytes."""
+    max_waiting: int = setting(512, least=1)
+    """Maximum number of calls that wait for an answer; others get status 429."""
+    body_seconds: float = setting(20.0, least=0)
+    """Maximum time in seconds for a request's header and body to arrive."""
+    wait_seconds: float = setting(600.0, least=0)
+    """Answer a call with status 503 after this many seconds; its work goes on."""
 
 
 @dataclass(kw_only=True)

@@ -15,33 +15,26 @@ class FilesSettings:
 
     HEADING: ClassVar[str] = "Model and data"
 
-    model_name_or_path: str = setting(
-        "", "Path or hub id of the model to train: a VerifyRM, or a causal language model, which gets a new head."
-    )
-    train_files: list[str] = setting(
-        [], "Labelled triples to train on: JSONL, JSON, CSV (also .gz) or parquet files, or hub data sets."
-    )
-    output_dir: str = setting("", "Folder for the trained VerifyRM and its model card.")
-    eval_files: list[str] = setting(
-        [],
-        "Labelled triples to measure the model on: files or hub data sets; without them, heldout_fraction of the "
-        "training questions is held out.",
-    )
-    heldout_fraction: float = setting(
-        0.1, "Share of the questions to hold out if there are no eval_files; below 1.", least=0, most=1
-    )
-    heldout_size: int = setting(
-        0, "Maximum number of held-out triples to measure, drawn at random; 0 takes all.", least=0
-    )
-    train_sizes: list[int] = setting(
-        [],
-        "Maximum number of triples to draw from each of the train_files, in the files' order; 0 takes all of a file, "
-        "and an empty list all of each.",
-    )
-    train_right_share: float = setting(
-        0.5, "Maximum share of right triples among those drawn for a size in train_sizes.", least=0, most=1
-    )
-    seed: int = setting(0, "Seed for the split, the order of triples, augmentation and a new head.")
+    model_name_or_path: str = ""
+    """Path or hub id of the model to train: a VerifyRM, or a causal language model, which gets a new head."""
+    train_files: list[str] = setting([])
+    """Labelled triples to train on: JSONL, JSON, CSV (also .gz) or parquet files, or hub data sets."""
+    output_dir: str = ""
+    """Folder for the trained VerifyRM and its model card."""
+    eval_files: list[str] = setting([])
+    """Labelled triples to measure the model on: files or hub data sets; without them, heldout_fraction of the training
+    questions is held out."""
+    heldout_fraction: float = setting(0.1, least=0, most=1)
+    """Share of the questions to hold out if there are no eval_files; below 1."""
+    heldout_size: int = setting(0, least=0)
+    """Maximum number of held-out triples to measure on, drawn at random; 0 takes all."""
+    train_sizes: list[int] = setting([])
+    """Maximum number of triples to draw from each of the train_files, in the files' order; 0 takes all of a file, and
+    an empty list all of each."""
+    train_right_share: float = setting(0.5, least=0, most=1)
+    """Maximum share of each of the train_sizes to draw from the right triples."""
+    seed: int = 0
+    """Seed for the split, the order of triples, augmentation and a new head."""
 
 
 @dataclass(kw_only=True)
@@ -50,36 +43,26 @@ class ReadingSettings:
 
     HEADING: ClassVar[str] = "Input and weights"
 
-    max_tokens: int = setting(1024, "Maximum number of input tokens; a longer completion loses its beginning.", least=1)
-    with_reference: bool = setting(
-        True, "Let the model read the reference answer as well as the question and the completion."
-    )
-    lora_rank: int = setting(0, "Rank of the low-rank adapters (LoRA) to train; 0 trains all weights.", least=0)
-    merge_adapters: bool = setting(
-        True,
-        "Merge the adapters into the saved model; false saves the adapters alone, a few megabytes, which are loaded on "
-        "the model that they were trained on.",
-    )
-    frozen_layers: int = setting(
-        0,
-        "Do not train the embeddings and the first N layers, which takes a third less time per step for half of the "
-        "layers; not with lora_rank.",
-        least=0,
-    )
-    adapters_rank: int = setting(
-        0,
-        "Save the head, and what training has changed in the linear layers as adapters of this rank, its best "
-        "approximation; 0 saves all weights. Needs merge_adapters.",
-        least=0,
-    )
-    adapters_base: str = setting(
-        "",
-        "Model that the adapters of adapters_rank go on; by default the one that training began with, or its own base "
-        "if it has adapters.",
-    )
-    lora_alpha: int = setting(
-        0, "Scale the adapters by this number divided by lora_rank; 0 means twice the rank.", least=0
-    )
+    max_tokens: int = setting(1024, least=1)
+    """Maximum number of input tokens; a longer completion loses its beginning."""
+    with_reference: bool = True
+    """Let the model read the reference answer as well as the question and the completion."""
+    lora_rank: int = setting(0, least=0)
+    """Rank of the low-rank adapters (LoRA) to train; 0 trains all weights."""
+    merge_adapters: bool = True
+    """Merge the adapters into the saved model; false saves the adapters alone, a few megabytes, which are loaded on the
+    model that they were trained on."""
+    frozen_layers: int = setting(0, least=0)
+    """Freeze the embeddings and the first N layers; a step takes a third less time with half of the layers frozen. Not
+    with lora_rank."""
+    adapters_rank: int = setting(0, least=0)
+    """Save the head, and as adapters of this rank the best approximation of what training has changed in the linear
+    layers; 0 saves all weights. Needs merge_adapters = true."""
+    adapters_base: str = ""
+    """Model that the adapters of adapters_rank go on; by default the one that training began with, or its own base if
+    it has adapters."""
+    lora_alpha: int = setting(0, least=0)
+    """Scale the adapters by this number divided by lora_rank; 0 means twice the rank."""
 
 
 @dataclass(kw_only=True)
@@ -88,53 +71,45 @@ class OptimiserSettings:
 
     HEADING: ClassVar[str] = "Optimiser"
 
-    num_train_epochs: float = setting(3.0, "Number of passes over the triples.", least=0)
-    max_steps: int = setting(-1, "Number of optimiser steps; -1 trains for num_train_epochs.")
-    per_device_train_batch_size: int = setting(
-        32, "Number of triples per forward and backward pass on each device.", least=1
-    )
-    gradient_accumulation_steps: int = setting(
-        1, "Number of batches to accumulate gradients over before an optimiser step.", least=1
-    )
-    learning_rate: float = setting(2e-5, "Peak learning rate, after the warmup.", least=0)
-    lr_scheduler_type: Literal["cosine", "linear", "constant"] = setting(
-        "cosine", "Learning-rate schedule after the warmup."
-    )
-    warmup_ratio: float = setting(
-        0.03, "Warm up the learning rate from 0 over this share of the steps.", least=0, most=1
-    )
-    optim: Literal["adamw_torch_fused", "adamw_torch"] = setting(
-        "adamw_torch_fused", "Optimiser: adamw_torch_fused is faster; the shipped weights were made with adamw_torch."
-    )
-    weight_decay: float = setting(0.01, "Weight decay of AdamW.", least=0)
-    adam_beta1: float = setting(0.9, "AdamW beta 1: decay of the running mean of the gradients.", least=0, most=1)
-    adam_beta2: float = setting(
-        0.999, "AdamW beta 2: decay of the running mean of the squared gradients.", least=0, most=1
-    )
-    max_grad_norm: float = setting(1.0, "Clip the gradient to this norm.", least=0)
-    bf16: bool = setting(False, "Compute forward passes in bfloat16; weights stay float32.")
-    gradient_checkpointing: bool = setting(
-        False, "Recompute activations in the backward pass, which saves memory and takes longer."
-    )
-    class_balance: bool = setting(
-        False, "Weight the loss so that right and wrong triples count the same, however many there are of each."
-    )
-    prefix_weight: float = setting(
-        0.0,
-        "Weight of the loss of the prefixes that end with each step, added to the loss of the whole; 0 leaves it out. "
-        "A prefix has the label of the whole, or is wrong from the record's first_error on. Where augment_wrong "
-        "changes a number, the step that has it is the first error.",
-        least=0,
-    )
-    prefix_margin: float = setting(
-        0.0,
-        "Also ask, in the loss of the prefixes, that each right one of a completion has a logit higher by this than "
-        "each wrong one; 0 leaves this out. Only records with first_error have both.",
-        least=0,
-    )
-    prefix_steps: Literal["line", "sentence"] = setting(
-        "line", "What counts as a step of a completion in the loss of prefixes, unless its record has steps."
-    )
+    num_train_epochs: float = setting(3.0, least=0)
+    """Number of passes over the triples."""
+    max_steps: int = -1
+    """Number of optimiser steps; -1 trains for num_train_epochs."""
+    per_device_train_batch_size: int = setting(32, least=1)
+    """Number of triples per forward and backward pass on each device."""
+    gradient_accumulation_steps: int = setting(1, least=1)
+    """Number of batches to accumulate gradients over before an optimiser step."""
+    learning_rate: float = setting(2e-5, least=0)
+    """Peak learning rate, after the warmup."""
+    lr_scheduler_type: Literal["cosine", "linear", "constant"] = "cosine"
+    """Learning-rate schedule after the warmup."""
+    warmup_ratio: float = setting(0.03, least=0, most=1)
+    """Warm up the learning rate from 0 over this share of the steps."""
+    optim: Literal["adamw_torch_fused", "adamw_torch"] = "adamw_torch_fused"
+    """Optimiser: adamw_torch_fused is faster; the shipped weights were made with adamw_torch."""
+    weight_decay: float = setting(0.01, least=0)
+    """Weight decay of AdamW."""
+    adam_beta1: float = setting(0.9, least=0, most=1)
+    """Beta 1 of AdamW: decay of the running mean of the gradients."""
+    adam_beta2: float = setting(0.999, least=0, most=1)
+    """Beta 2 of AdamW: decay of the running mean of the squared gradients."""
+    max_grad_norm: float = setting(1.0, least=0)
+    """Clip the gradient to this norm."""
+    bf16: bool = False
+    """Compute forward passes in bfloat16; weights stay float32."""
+    gradient_checkpointing: bool = False
+    """Recompute activations in the backward pass, which saves memory and takes longer."""
+    class_balance: bool = False
+    """Weight the loss so that right and wrong triples count the same, however many there are of each."""
+    prefix_weight: float = setting(0.0, least=0)
+    """Weight of the loss of the prefixes that end with each step, added to the loss of the whole; 0 leaves it out. A
+    prefix has the label of the whole, or is wrong from the record's first_error on. Where augment_wrong changes a
+    number, the step that has it is the first error."""
+    prefix_margin: float = setting(0.0, least=0)
+    """Also ask, in the loss of the prefixes, that each right one of a completion has a logit higher by this than each
+    wrong one; 0 leaves this out. Only records with first_error have both."""
+    prefix_steps: Literal["line", "sentence"] = "line"
+    """What counts as a step of a completion in the loss of prefixes, unless its record has steps."""
 
 
 @dataclass(kw_only=True)
@@ -143,50 +118,29 @@ class AugmentationSettings:
 
     HEADING: ClassVar[str] = "Augmentation"
 
-    augment_forms: float = setting(
-        0.0, "Share of the triples to repeat with the reference answer in another form.", least=0, most=1
-    )
-    augment_alone: float = setting(
-        0.0, "Share of the triples to repeat with the completion cut down to the answer it states.", least=0, most=1
-    )
-    augment_wrong: float = setting(
-        0.0,
-        "Share of the right triples to repeat as wrong ones: with another answer, without an answer, with several "
-        "answers, or cut off.",
-        least=0,
-        most=1,
-    )
-    augment_references: float = setting(
-        0.0, "Share of the triples to repeat with another right completion as the reference answer.", least=0, most=1
-    )
-    augment_invent: float = setting(0.0, "Share of the questions to repeat with invented answers.", least=0, most=1)
-    augment_choices: float = setting(
-        0.0, "Share of the questions to repeat as multiple-choice questions.", least=0, most=1
-    )
-    augment_working: float = setting(
-        0.0,
-        "Share of the triples to repeat with answer and reference answer put after the reasoning of another "
-        "completion.",
-        least=0,
-        most=1,
-    )
-    augment_aliases: float = setting(
-        0.0, "Share of the triples with aliases to repeat with one of them as the reference answer.", least=0, most=1
-    )
-    augment_counterfactual: float = setting(
-        0.0,
-        "Share of each file's triples to repeat under a wrong reference answer, that of another question, and to label "
-        "wrong; right completions come first.",
-        least=0,
-        most=1,
-    )
-    augment_mentions: float = setting(
-        0.0,
-        "Share of the triples to repeat with a made-up completion that names the right answer and another question's; "
-        "it is right if it settles on the right one.",
-        least=0,
-        most=1,
-    )
+    augment_forms: float = setting(0.0, least=0, most=1)
+    """Share of the triples to repeat with the reference answer in another form."""
+    augment_alone: float = setting(0.0, least=0, most=1)
+    """Share of the triples to repeat with the completion cut down to the answer it states."""
+    augment_wrong: float = setting(0.0, least=0, most=1)
+    """Share of the right triples to repeat as wrong ones: with another answer, without an answer, with several answers,
+    or cut off."""
+    augment_references: float = setting(0.0, least=0, most=1)
+    """Share of the triples to repeat with another right completion as the reference answer."""
+    augment_invent: float = setting(0.0, least=0, most=1)
+    """Share of the questions to repeat with invented answers."""
+    augment_choices: float = setting(0.0, least=0, most=1)
+    """Share of the questions to repeat as multiple-choice questions."""
+    augment_working: float = setting(0.0, least=0, most=1)
+    """Share of the triples to repeat with answer and reference answer put after the reasoning of another completion."""
+    augment_aliases: float = setting(0.0, least=0, most=1)
+    """Share of the triples with aliases to repeat with one of them as the reference answer."""
+    augment_counterfactual: float = setting(0.0, least=0, most=1)
+    """Share of each file's triples to repeat under a wrong reference answer, that of another question, and to label
+    wrong; right completions come first."""
+    augment_mentions: float = setting(0.0, least=0, most=1)
+    """Share of the triples to repeat with a made-up completion that names the right answer and another question's; it
+    is right if it settles on the right one."""
 
 
 @dataclass(kw_only=True)
@@ -195,16 +149,17 @@ class CheckpointSettings:
 
     HEADING: ClassVar[str] = "Measuring and saving"
 
-    calibrate: bool = setting(False, "Fit a temperature on the held-out triples and store it with the model.")
-    eval_steps: int = setting(0, "Measure on the held-out triples every N steps; 0 measures at the end only.", least=0)
-    early_stopping_patience: int = setting(
-        0,
-        "Stop after this many measurements without a better balanced accuracy; 0 never stops early. Needs eval_steps "
-        "and a save_steps that is a multiple of it.",
-        least=0,
-    )
-    save_steps: int = setting(0, "Save a checkpoint for --resume every N steps; 0 saves none.", least=0)
-    logging_steps: int = setting(20, "Log the loss every N steps.", least=1)
+    calibrate: bool = False
+    """Fit a temperature on the held-out triples and store it with the model."""
+    eval_steps: int = setting(0, least=0)
+    """Measure on the held-out triples every N steps; 0 measures at the end only."""
+    early_stopping_patience: int = setting(0, least=0)
+    """Stop after this many measurements without a better balanced accuracy; 0 never stops early. Needs eval_steps and a
+    save_steps that is a multiple of it."""
+    save_steps: int = setting(0, least=0)
+    """Save a checkpoint for --resume every N steps; 0 saves none."""
+    logging_steps: int = setting(20, least=1)
+    """Log the loss every N steps."""
 
 
 @dataclass
