@@ -123,7 +123,7 @@ class Display:
         self.stack = ExitStack()
 
     def __enter__(self) -> Display:
-        for line in explained(self.arms):
+        for line in explain_arms(self.arms):
             self.console.print(line, highlight=False, markup=False, soft_wrap=True)
         if self.console.is_terminal:
             name, note = (TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[note]}"))
@@ -155,15 +155,15 @@ class Display:
         total = course.total if course.total > 0 else None
         if self.progress:
             done = max(0, course.step)
-            self.progress.update(self.tasks[run.name], total=total, completed=done, note=short(note))
+            self.progress.update(self.tasks[run.name], total=total, completed=done, note=shorten(note))
         elif total and (course.step * 10 // total > self.tenths[run.name] or end):
             self.tenths[run.name] = course.step * 10 // total
             line = f"{run.name}: step {course.step} of {total}, {note}"
             self.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def explained(arms: Sequence[str]) -> list[str]:
-    """What the arms are, a line each below a heading; nothing where no arm is known."""
+def explain_arms(arms: Sequence[str]) -> list[str]:
+    """What the arms are, one line each below a heading; nothing where no arm is known."""
     known = [arm for arm in arms if arm in REWARDS]
     if not known:
         return []
@@ -171,6 +171,6 @@ def explained(arms: Sequence[str]) -> list[str]:
     return [heading, *(f"  {arm:<7} {REWARDS[arm]}" for arm in known)]
 
 
-def short(note: str) -> str:
+def shorten(note: str) -> str:
     """A note that fits into the line of a terminal of 80 characters."""
     return note.replace("true accuracy", "true").replace(" → ", "→")

@@ -31,12 +31,7 @@ Jobs = Annotated[int | None, typer.Option(min=1, help="Number of runs at a time;
 Continue = Annotated[bool, typer.Option("--resume", help="Continue from the last complete checkpoint.")]
 
 
-def train(
-    context: typer.Context,
-    config: Config = None,
-    resume: Continue = False,
-    engine: Engine = "trl",
-) -> None:
+def train(context: typer.Context, config: Config = None, resume: Continue = False, engine: Engine = "trl") -> None:
     """Train a policy, and its reward model along with it; writes a run folder.
 
     Example: cooper train --config recipes/quickstart.yaml --arm cooper --max_steps 12 --output_dir runs/try

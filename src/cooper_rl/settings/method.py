@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Literal, cast
 from cooper_rl.errors import BadInputError
 from cooper_rl.settings.schema import check_fields, setting
 from cooper_rl.settings.stage2 import (
-    AlarmSettings,
     GuardSettings,
     MeasuringSettings,
     PairSettings,
@@ -120,7 +119,6 @@ class CooperSettings(
     UpdateSettings,
     CounterfactualSettings,
     GuardSettings,
-    AlarmSettings,
     MeasuringSettings,
 ):
     """The settings that Cooper adds to GRPO. None of them is the trainer's.
@@ -159,7 +157,7 @@ class CooperSettings(
             if use not in USES:
                 raise BadInputError(f"counterfactual_uses: {use!r} is not one of {', '.join(USES)}")
         if self.reward_model_sharded and (self.prefix_weight or self.credit in VALUED_BY_MODEL):
-            raise BadInputError("reward_model_sharded: a sharded reward model values no steps; set it to false")
+            raise BadInputError("reward_model_sharded: a sharded reward model cannot value steps; set it to false")
 
     @property
     def needs_reward_model(self) -> bool:

@@ -100,10 +100,10 @@ def known_keys(command: str) -> dict[str, tuple[Any, Mapping[str, Any]]]:
     """
     cls = CONFIGS[command]
     kinds = types_of(cls)
-    own = {item.name: (kinds[item.name], item.metadata) for _, group in groups_of(cls) for item in group}
-    return (
-        {**{name: (kind, {}) for name, kind in trl_fields().items()}, **own} if takes_training_recipe(command) else own
-    )
+    keys: dict[str, tuple[Any, Mapping[str, Any]]] = {}
+    if takes_training_recipe(command):
+        keys = {name: (kind, {}) for name, kind in trl_fields().items()}
+    return keys | {item.name: (kinds[item.name], item.metadata) for _, group in groups_of(cls) for item in group}
 
 
 @functools.cache

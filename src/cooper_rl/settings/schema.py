@@ -235,9 +235,11 @@ def sentences_of(cls: type[Any]) -> dict[str, str]:
 @functools.cache
 def _sentences_in(module: str) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
-    for node in ast.parse(inspect.getsource(sys.modules[module])).body:
-        for item, below in pairwise(node.body if isinstance(node, ast.ClassDef) else []):
-            match item, below:
-                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                    found.setdefault(node.name, {})[name] = " ".join(text.split())
+    for group in ast.parse(inspect.getsource(sys.modules[module])).body:
+        if isinstance(group, ast.ClassDef):
+            own = found[group.name] = {}
+            for pair in pairwise(group.body):
+                match pair:
+                    case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                        own[name] = " ".join(text.split())
     return found

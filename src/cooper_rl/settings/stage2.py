@@ -79,7 +79,7 @@ class UpdateSettings:
 
 @dataclass
 class GuardSettings:
-    """The guard: an update after which the reward model judges worse is rolled back."""
+    """The guard, which rolls back an update that makes the reward model worse, and the alarm on signs of hacking."""
 
     HEADING: ClassVar[str] = "Guard and alarm"
 
@@ -93,14 +93,6 @@ class GuardSettings:
     """Roll back updates if the pass rate on the probes falls further than this below its best level."""
     guard_probes: int = setting(10, least=0)
     """Number of the anchors' questions to probe, each with every known hack."""
-
-
-@dataclass
-class AlarmSettings:
-    """The audit of fresh rollouts and the alarm on the signature of hacking."""
-
-    HEADING: ClassVar[str] = "Guard and alarm"
-
     rule_misses_per_hit: float | None = setting(None, least=0)
     """Number of right completions that the rule is assumed to call INCORRECT for each one that it calls CORRECT; null
     takes the verifier's known rate."""
