@@ -21,7 +21,7 @@ import torch
 
 from cooper_rl.domains.nano.triples import written_triples
 from cooper_rl.records import LabelledCompletion
-from cooper_rl.settings.train_rm import RewardModelTrainConfig
+from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.trainer import RewardModelTrainer
 

@@ -10,7 +10,7 @@ from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.references import best_of_references, measured_twice, under_wrong_references
 from cooper_rl.evaluation.reward_model import EvalSettings, as_lines, evaluate_files, heldout
 from cooper_rl.records import LabelledCompletion, Problem
-from cooper_rl.settings.train_rm import RewardModelTrainConfig
+from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.synthesis.counterfactual import counterfactual, counterfactuals, mentioning_two, under_aliases
 from cooper_rl.synthesis.exclusion import states
 from cooper_rl.synthesis.other_reference import AnswerPool

@@ -14,7 +14,7 @@ from cooper_rl.evaluation.process import evaluate_process
 from cooper_rl.jsonl import opened, records
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.settings.files import EMBEDDED, base_of
-from cooper_rl.settings.train_rm import RewardModelTrainConfig
+from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.synthesis.augment import augmented
 from cooper_rl.tables import read_table
 from cooper_rl.verifiers import RuleVerifier

@@ -144,7 +144,7 @@ def test_a_variant_lies_between_the_recipe_and_the_command_line(tmp_path):
 
 @pytest.mark.parametrize("name", sorted(REWARD_MODEL))
 def test_reward_model_recipes(name):
-    from cooper_rl.settings.train_rm import RewardModelTrainConfig
+    from cooper_rl.settings.reward_model import RewardModelTrainConfig
 
     path = next(path for path in RECIPES if path.stem == name)
     RewardModelTrainConfig(**load_recipe(path, command="train-rm"))

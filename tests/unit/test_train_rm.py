@@ -22,7 +22,7 @@ from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.evaluation.process import evaluate_process
 from cooper_rl.records import LabelledCompletion, Verdict
 from cooper_rl.settings.files import resolve_model
-from cooper_rl.settings.train_rm import RewardModelTrainConfig
+from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.synthesis.augment import augmented, slipped
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm import VerifyRM

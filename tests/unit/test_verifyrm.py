@@ -19,7 +19,7 @@ from cooper_rl.domains.nano.worlds import NANO
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.records import LabelledCompletion, Triple
 from cooper_rl.settings.files import resolve_model
-from cooper_rl.settings.train_rm import RewardModelTrainConfig
+from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.verifyrm import VerifyRM, VerifyRMSettings
 from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.template import encode, render

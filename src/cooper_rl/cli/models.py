@@ -59,7 +59,7 @@ def train_rm(context: typer.Context, config: Config = None, resume: Resume = Fal
     Example: cooper train-rm --config recipes/nano-reward-model.yaml --num_train_epochs 1 --output_dir models/rm
     """
     from cooper_rl.settings.files import check_model_folder, resolve_model
-    from cooper_rl.settings.train_rm import RewardModelTrainConfig
+    from cooper_rl.settings.reward_model import RewardModelTrainConfig
     from cooper_rl.tables import check_table
 
     settings = RewardModelTrainConfig(**_load(context, config))

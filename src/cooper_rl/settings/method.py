@@ -77,8 +77,8 @@ class CreditSettings:
     HEADING: ClassVar[str] = "Credit of steps"
 
     credit: Credit = "outcome"
-    """Rule for the advantage of each step of a completion: outcome (that of the completion), first_error, centred,
-    difference, shared_prefix, reference_gain or random; docs/algorithm.md has the equations."""
+    """Rule for the advantage of each step of a completion; outcome gives each the advantage of the whole.
+    docs/algorithm.md has the equations."""
     credit_weight: float = setting(0.5, least=0)
     """Weight of a step's own part of the advantage, which is added in centred, difference, reference_gain and
     random."""

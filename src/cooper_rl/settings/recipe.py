@@ -19,10 +19,10 @@ import yaml
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.settings.asking import AnnotateConfig, CollectConfig, EvalConfig
 from cooper_rl.settings.method import overlay, resolve_arm
+from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.settings.schema import check_value, groups_of, types_of
 from cooper_rl.settings.serve import ServeSettings
 from cooper_rl.settings.train import TrainSettings
-from cooper_rl.settings.train_rm import RewardModelTrainConfig
 
 CONFIGS: dict[str, type[Any]] = {
     "train": TrainSettings,

@@ -44,7 +44,7 @@ class ServerSettings:
     body_seconds: float = setting(20.0, least=0)
     """Maximum time in seconds for a request's header and body to arrive."""
     wait_seconds: float = setting(600.0, least=0)
-    """Answer a call with status 503 after this many seconds; its work goes on."""
+    """Answer a call that takes longer than this many seconds with status 503; its work goes on."""
 
 
 @dataclass(kw_only=True)

@@ -28,7 +28,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from cooper_rl.checkpoints import complete_checkpoint
 from cooper_rl.records import LabelledCompletion
-from cooper_rl.settings.train_rm import RewardModelTrainConfig
+from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.steps import step_ends
 from cooper_rl.verifyrm import ranks
 from cooper_rl.verifyrm.evaluate import evaluate
