@@ -60,8 +60,9 @@ class RewardSettings(VerifierSettings):
     hybrid (hybrid, false), hybrid+cotrain (hybrid, true) or rule+cotrain (rule, true). Without it, reward and cotrain
     decide; if none of the three is given, it is cooper."""
     reward: str = GIVEN_BY_ANOTHER
-    """Reward of a completion: rule (1 if the verifier says CORRECT, else 0), score (the reward model's score), hybrid
-    (1 if CORRECT, else the score), or your own class as module:Class. Without it, arm decides."""
+    """Reward of a completion: rule, score, hybrid or your own class as module:Class. rule is 1 if the verifier says
+    CORRECT, else 0. score is the reward model's score. hybrid is 1 if CORRECT, else the score. Without it, arm
+    decides."""
     cotrain: bool = GIVEN_BY_ANOTHER
     """Train the reward model along with the policy (stage 2). Without it, arm decides."""
     reward_threshold: float | None = setting(None, least=0, most=1)
@@ -96,12 +97,11 @@ class CounterfactualSettings:
     """Ask each accepted completion under N wrong references, the answers of other questions; 0 asks none. Without a
     reward_threshold, a score up to 0.5 is then not paid."""
     counterfactual_uses: list[str] = setting(["reward", "negatives", "monitor"])
-    """What wrong references are used for: reward (do not pay what is accepted under a wrong reference too), negatives
-    (teach the reward model that it is wrong there), monitor (raise an alarm when it becomes more frequent)."""
+    """Uses of wrong references. reward does not pay what is accepted under a wrong reference too. negatives teaches the
+    reward model that it is wrong there. monitor raises an alarm when it becomes more frequent."""
     counterfactual_form: Literal["refused", "margin", "best_fit"] = "refused"
-    """When to pay a completion: refused (if it is refused under each wrong reference), margin (if its score is higher
-    by counterfactual_margin under its own) or best_fit (if its own scores highest, also against its group's wrong
-    answers)."""
+    """When to pay a completion. refused: it is refused under each wrong reference. margin: its score is higher by
+    counterfactual_margin under its own. best_fit: its own scores highest, also against its group's wrong answers."""
     counterfactual_margin: float = setting(0.25, least=0, most=1)
     """With counterfactual_form margin: the score under the right reference must be higher by more than this."""
     counterfactual_per_step: int = setting(24, least=0)

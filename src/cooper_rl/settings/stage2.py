@@ -18,9 +18,9 @@ class PairSettings:
     HEADING: ClassVar[str] = "Pairs (stage 2)"
 
     negative_sources: dict[str, float] = setting({"mined": 1.0, "assistant": 1.0})
-    """Sources of a prompt's wrong completions, with their weights in whole pairs: mined (rollouts that the rule finds
-    wrong, the highest scores first), assistant (rewrites by a language model), perturb (the right one with another
-    answer), shuffle (another problem's) or your own as module:Class."""
+    """Sources of a prompt's wrong completions, with their weights in whole pairs: mined, assistant, perturb, shuffle or
+    your own as module:Class. mined takes rollouts that the rule finds wrong, the highest scores first. assistant takes
+    rewrites by a language model. perturb changes the right one's answer. shuffle takes another problem's."""
     pairs_per_prompt: int = setting(2, least=1)
     """Number of pairs per prompt, made of its rollouts; the paper makes 1."""
     mined_max_right: float = setting(0.05, least=0, most=1)
