@@ -139,8 +139,8 @@ class StepTimes(TrainerCallback):
 def client_run(folder: Path, steps: int, url: str, **settings: Any) -> None:
     """Trains the policy with rewards from the server, in this process; writes metrics.jsonl and the policy."""
     from cooper_rl.engines.parts import load_parts, settings_of
-    from cooper_rl.engines.trl.lean import LeanGRPOTrainer
     from cooper_rl.engines.trl.rows import training_rows
+    from cooper_rl.fast.lean import LeanGRPOTrainer
     from cooper_rl.verifiers import RuleVerifier
 
     recipe = load_recipe(RECIPE, words(folder, steps, **settings)[2:])

@@ -15,9 +15,9 @@ from cooper_rl.domains.public import Gsm8k
 from cooper_rl.errors import BackendError, BadInputError
 from cooper_rl.evaluation.benchmarks import evaluate_model, read_results
 from cooper_rl.evaluation.reward_model import EvalSettings, evaluate_files
+from cooper_rl.fast.decode import draw_from_nucleus
 from cooper_rl.generation import OpenAIServer, Sampling
-from cooper_rl.generation.draw import drawn_of_nucleus
-from cooper_rl.generation.sample import ends_of, rendered
+from cooper_rl.generation.in_process import ends_of, rendered
 from cooper_rl.labelling.annotate import annotate
 from cooper_rl.labelling.collect import collect
 from cooper_rl.records import LabelledCompletion
@@ -255,7 +255,7 @@ def test_a_slip_that_ends_as_the_right_solution_is_not_taught_as_wrong(reasoning
 
 
 def test_the_likeliest_token_is_always_in_the_nucleus():
-    assert drawn_of_nucleus(torch.tensor([[0.01] * 10 + [0.9]]), 0.0).tolist() == [10]
+    assert draw_from_nucleus(torch.tensor([[0.01] * 10 + [0.9]]), 0.0).tolist() == [10]
 
 
 def test_a_completion_ends_at_each_token_that_the_model_names():

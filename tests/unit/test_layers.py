@@ -16,7 +16,7 @@ BASE = {"errors", "records", "jsonl", "parts", "settings", "extras", "tables", "
 ALLOWED = {
     "extras": {"errors"},
     **{name: set() for name in ("errors", "devices", "ranks", "records", "confusion", "packing", "console", "steps")},
-    "attention": set(),
+    "fast": {"packing"},
     "jsonl": {"errors"},
     "checkpoints": {"jsonl"},
     "parts": {"errors"},
@@ -25,17 +25,18 @@ ALLOWED = {
     "columns": {"errors"},
     "report": BASE,
     "verifiers": BASE,
-    "generation": BASE | {"attention", "devices"},
+    "generation": BASE | {"devices", "fast"},
     "synthesis": BASE | {"steps", "verifiers"},
     "domains": BASE | {"packing", "steps", "verifiers", "generation", "synthesis"},
     "labelling": BASE | {"domains", "verifiers", "generation", "synthesis"},
     "method": BASE | {"steps", "verifiers", "generation", "synthesis"},
-    "verifyrm": BASE | {"attention", "checkpoints", "confusion", "devices", "packing", "steps", "synthesis"},
+    "verifyrm": BASE | {"checkpoints", "confusion", "devices", "fast", "packing", "steps", "synthesis"},
     "evaluation": BASE
     | {"method", "steps"}
     | {"confusion", "domains", "verifiers", "generation", "synthesis", "labelling", "verifyrm"},
     "engines": BASE
-    | {"attention", "checkpoints", "devices", "domains", "verifiers", "generation", "method", "verifyrm", "evaluation"},
+    | {"checkpoints", "devices", "domains", "evaluation", "fast", "generation", "method", "packing", "verifiers"}
+    | {"verifyrm"},
     "doctor": BASE | {"domains", "generation", "engines"},
     "serve": BASE | {"checkpoints", "verifiers", "generation", "method", "verifyrm", "evaluation", "engines"},
     "cli": BASE
@@ -43,7 +44,6 @@ ALLOWED = {
     | {"serve", "console", "ranks", "steps"},
     "__init__": {"records", "settings", "verifiers", "verifyrm", "engines"},
 }
-SAMPLING = {f"generation.{name}" for name in ("decode", "cache", "draw", "merged")}
 # Parts that are imported whole without any of HEAVY, but for the modules named.
 TORCH_FREE = {
     **{
@@ -63,7 +63,7 @@ TORCH_FREE = {
     },
     **{name: set() for name in ("synthesis", "labelling", "console")},
     "domains": {"domains.nano"},  # whose makers train models
-    "generation": {"generation.sample", "generation.in_process", "generation.in_vllm", *SAMPLING},
+    "generation": {"generation.in_process", "generation.in_vllm"},
     "cli": {"cli.__main__"},
     "doctor": set(),
 }

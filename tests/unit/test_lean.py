@@ -8,7 +8,7 @@ from test_decode import OTHERS, PLAIN, model_of
 from trl import GRPOConfig, GRPOTrainer
 from trl.trainer.utils import add_fused_lm_head
 
-from cooper_rl.engines.trl import lean
+from cooper_rl.fast import lean
 from cooper_rl.settings.files import resolve_model
 
 WITHOUT_DROPOUT = {"opt": {"dropout": 0.0}, "gpt2": dict.fromkeys(("attn_pdrop", "embd_pdrop", "resid_pdrop"), 0.0)}

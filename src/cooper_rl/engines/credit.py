@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from cooper_rl.method.credit import Ends, Values
+from cooper_rl.packing import buckets, pad, tokens_of_a_pass
 from cooper_rl.records import Sample
-from cooper_rl.verifyrm.scoring import buckets, pad, tokens_of_a_pass
 
 CUE = " The answer is"  # stands between the beginning of a completion and the reference answer
 

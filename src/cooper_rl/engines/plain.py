@@ -27,16 +27,15 @@ from cooper_rl.engines.parts import Parts, environment, load_parts, placed, reso
 from cooper_rl.engines.plain_limits import check_supported
 from cooper_rl.engines.trl.config import CooperConfig
 from cooper_rl.errors import BadInputError, CooperError
+from cooper_rl.fast.decode import complete
 from cooper_rl.generation import conversation
-from cooper_rl.generation.decode import complete
-from cooper_rl.generation.in_process import TransformersGenerator
-from cooper_rl.generation.sample import own_settings_aside, rendered
+from cooper_rl.generation.in_process import TransformersGenerator, own_settings_aside, rendered
 from cooper_rl.method.audit import mean_reward
 from cooper_rl.method.build import make_cooper
 from cooper_rl.method.negatives.assistant import Assistant
+from cooper_rl.packing import pad
 from cooper_rl.records import Batch, Problem, Sample
 from cooper_rl.verifiers import RuleVerifier
-from cooper_rl.verifyrm.scoring import pad
 
 
 def run_training(recipe: Mapping[str, Any], *, resume: bool = False) -> None:

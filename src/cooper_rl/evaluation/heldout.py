@@ -10,7 +10,7 @@ from accelerate.utils import gather_object
 
 from cooper_rl.domains import Truth
 from cooper_rl.generation import Sampling
-from cooper_rl.generation.sample import sample
+from cooper_rl.generation.in_process import sample
 from cooper_rl.method.reward_model import RewardModel
 from cooper_rl.records import LabelledCompletion, Problem, Verdict
 from cooper_rl.settings.stage2 import MeasuringSettings

@@ -13,10 +13,10 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
-from cooper_rl.attention import use_short_attention
 from cooper_rl.devices import own_device
 from cooper_rl.errors import BadInputError
 from cooper_rl.extras import optional
+from cooper_rl.packing import tokens_of_a_pass
 from cooper_rl.records import Scorable, Triple, texts
 from cooper_rl.settings.files import ADAPTERS, base_of, check_model_folder, is_adapters, resolve_model
 from cooper_rl.steps import step_ends
@@ -30,6 +30,8 @@ class VerifyRM:
     """A reference-based reward model (paper, section 3.2). Its weights are float32 whatever the checkpoint holds."""
 
     def __init__(self, model: nn.Module, tokenizer: Any, settings: VerifyRMSettings | None = None) -> None:
+        from cooper_rl.fast.layers import use_short_attention
+
         self.model = model.float()
         self.tokenizer = tokenizer
         self.settings = settings or VerifyRMSettings()
@@ -173,7 +175,7 @@ class VerifyRM:
                 stay in the cache, and 16,384 elsewhere.
         """
         device = next(self.model.parameters()).device.type
-        batch_tokens = batch_tokens or scoring.tokens_of_a_pass(device)
+        batch_tokens = batch_tokens or tokens_of_a_pass(device)
         texts = [Triple(r.question, r.reference_answer, r.completion) for r in records]
         place = {text: index for index, text in enumerate(dict.fromkeys(texts))}
         ids_D_T = self.encode(list(place))
@@ -207,7 +209,7 @@ class VerifyRM:
         device = next(self.model.parameters()).device.type
         with torch.autocast(device, dtype=self.autocast, enabled=self.autocast is not None):
             logits_N = scoring.score_ids(
-                self.model, ids, batch_tokens=batch_tokens or scoring.tokens_of_a_pass(device), places_B=places
+                self.model, ids, batch_tokens=batch_tokens or tokens_of_a_pass(device), places_B=places
             )
         found = logits_N.split([len(each) for each in places])
         return [found[place[text]] if text in place else torch.zeros(0) for text in texts]

@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from itertools import accumulate
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from transformers import DynamicCache
 
-from cooper_rl.attention import has_plain_layers
-from cooper_rl.packing import packed
-from cooper_rl.verifyrm.last_token import only_last
+from cooper_rl.fast.layers import only_last
+from cooper_rl.packing import buckets, has_plain_layers, pad, spread
 
 WORTH_SHARING = 64  # tokens that a shared prefix must save
-
-
-def pad(ids_B_T: Sequence[Sequence[int]], pad_id: int) -> tuple[Tensor, Tensor]:
-    """Right-padded ids and attention mask, both (B, T)."""
-    width = max(map(len, ids_B_T))
-    ids = torch.full((len(ids_B_T), width), pad_id)
-    mask = torch.zeros((len(ids_B_T), width), dtype=torch.long)
-    for row, ids_T in enumerate(ids_B_T):
-        ids[row, : len(ids_T)] = torch.tensor(ids_T)
-        mask[row, : len(ids_T)] = 1
-    return ids, mask
-
-
-def tokens_of_a_pass(device: str) -> int:
-    """Padded tokens of a forward pass on this type of device. On a CPU small passes pad less and stay in the cache."""
-    return 768 if device == "cpu" else 16384
 
 
 def common_prefix(ids_G_T: Sequence[Sequence[int]]) -> int:
@@ -56,11 +38,6 @@ def groups_of(ids_B_T: Sequence[Sequence[int]], head: int = 16) -> list[list[int
         groups.append([i])
         shared = 0
     return groups
-
-
-def buckets(rows: Sequence[int], lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    """Rows of like length together, longest first, as many as fit into `batch_tokens` padded tokens."""
-    return packed(sorted(rows, key=lambda row: -lengths[row]), lengths, batch_tokens)
 
 
 def score_ids(
@@ -137,16 +114,6 @@ def _prefixes(model: nn.Module, ids_P_T: Sequence[Sequence[int]]) -> tuple[Dynam
     cache = DynamicCache(config=model.config)
     model.base_model(input_ids=ids.to(device), attention_mask=mask.to(device), past_key_values=cache, use_cache=True)
     return cache, mask
-
-
-def spread(prefixes: DynamicCache, place_B: Tensor, width: int, config: Any) -> DynamicCache:
-    """A cache whose row b has the first `width` keys and values of prefix `place_B[b]`."""
-    cache = DynamicCache(config=config)
-    for index, layer in enumerate(prefixes.layers):
-        # index_select, whose gradient is added up in a fixed order: a resumed run must be the one that would have been
-        keys, values = (side[:, :, :width].index_select(0, place_B) for side in (layer.keys, layer.values))
-        cache.update(keys, values, index)
-    return cache
 
 
 def _head(model: nn.Module, hidden_B_T_H: Tensor, places_B: Sequence[Sequence[int]]) -> Tensor:

@@ -15,7 +15,8 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 
-from cooper_rl.verifyrm.scoring import buckets, plain_logits
+from cooper_rl.packing import buckets
+from cooper_rl.verifyrm.scoring import plain_logits
 
 
 def shard(model: nn.Module) -> None:

@@ -27,6 +27,7 @@ from transformers import (
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from cooper_rl.checkpoints import complete_checkpoint
+from cooper_rl.packing import pad
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.steps import step_ends
@@ -34,7 +35,6 @@ from cooper_rl.verifyrm import ranks
 from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.losses import bce_loss, prefix_loss, step_margin_loss
 from cooper_rl.verifyrm.model import VerifyRM
-from cooper_rl.verifyrm.scoring import pad
 from cooper_rl.verifyrm.template import places_of
 
 

@@ -26,7 +26,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from cooper_rl.domains.nano.world import NanoWorld
 from cooper_rl.domains.nano.worlds import NANO, WORLDS
 from cooper_rl.generation import Sampling
-from cooper_rl.generation.sample import sample
+from cooper_rl.generation.in_process import sample
 from cooper_rl.jsonl import line_of, open_lines, write_atomically
 from cooper_rl.records import Problem, Verdict
 from cooper_rl.settings.files import resolve_model

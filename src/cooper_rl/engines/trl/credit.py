@@ -10,7 +10,7 @@ from cooper_rl.engines.credit import reference_values, token_advantages
 from cooper_rl.engines.trl.resume import ResumingTrainer
 from cooper_rl.engines.trl.reward import CooperReward
 from cooper_rl.errors import BadInputError
-from cooper_rl.generation.sample import rendered
+from cooper_rl.generation.in_process import rendered
 from cooper_rl.method.credit import Ends, PolicyValues, Values
 from cooper_rl.records import Sample
 

@@ -14,8 +14,8 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import TrainOutput
 
 from cooper_rl.checkpoints import COMPLETE, checkpoints, last_checkpoint, step_of
-from cooper_rl.engines.trl.lean import LeanGRPOTrainer
 from cooper_rl.errors import BadInputError, CooperError
+from cooper_rl.fast.lean import LeanGRPOTrainer
 from cooper_rl.verifyrm.trainer import take_up
 
 

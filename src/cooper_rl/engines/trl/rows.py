@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerBase
 from cooper_rl.columns import assistant_text, question_text, reference_of, user_text, worked_solution_of
 from cooper_rl.errors import BadInputError
 from cooper_rl.generation import conversation
-from cooper_rl.generation.sample import rendered
+from cooper_rl.generation.in_process import rendered
 from cooper_rl.method.world import World
 from cooper_rl.records import Problem, Sample
 

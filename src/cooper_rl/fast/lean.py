@@ -19,9 +19,11 @@ from transformers import DynamicCache, GenerationMixin
 from trl import GRPOTrainer
 from trl.models import unwrap_model_for_generation
 
-from cooper_rl.attention import has_plain_layers, use_short_attention
-from cooper_rl.generation.decode import complete, distinct_rows
-from cooper_rl.verifyrm.scoring import buckets, spread, tokens_of_a_pass
+from cooper_rl.fast import is_on
+from cooper_rl.fast.batch import distinct_rows
+from cooper_rl.fast.decode import complete
+from cooper_rl.fast.layers import use_short_attention
+from cooper_rl.packing import buckets, has_plain_layers, spread, tokens_of_a_pass
 
 logger = logging.getLogger(__name__)
 TOLERANCE = 1e-3  # of the mean difference from TRL's log-probabilities in float32, where the two are compared
@@ -40,7 +42,7 @@ class LeanGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         self, prompt_ids: Any, images: Any, multimodal_fields: Any, num_generations: int, **kwargs: Any
     ) -> Any:
         others = self.use_vllm or self.use_transformers_continuous_batching or multimodal_fields or images
-        if others or self.accelerator.num_processes > 1:
+        if others or self.accelerator.num_processes > 1 or not is_on():
             return super()._generate_single_turn(prompt_ids, images, multimodal_fields, num_generations, **kwargs)
         with (
             unwrap_model_for_generation(
@@ -82,7 +84,8 @@ class LeanGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         """Whether the model's log-probabilities can be had the short way; compared with TRL's own the first time."""
         completions = attention_mask[:, -logits_to_keep:]
         if (
-            self.accelerator.num_processes > 1
+            not is_on()
+            or self.accelerator.num_processes > 1
             or self.is_deepspeed_enabled
             or self.is_fsdp_enabled
             or self._is_vlm
