@@ -38,7 +38,7 @@ from cooper_rl.engines.trl.trainer import CooperTrainer
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.recipe import load_recipe
 from cooper_rl.settings.train import TrainRecipe, TrainSettings
-from cooper_rl.verifyrm.adapters import adapter_settings
+from cooper_rl.verifyrm.stored import adapter_settings
 
 Data = dict[str, Any]
 

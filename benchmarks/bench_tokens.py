@@ -23,7 +23,7 @@ from cooper_rl.domains.nano.triples import written_triples
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.verifyrm import VerifyRM
-from cooper_rl.verifyrm.trainer import RewardModelTrainer
+from cooper_rl.verifyrm.rm_trainer import RewardModelTrainer
 
 OPTIMS = ("adamw_torch_fused", "adamw_torch")
 

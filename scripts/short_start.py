@@ -31,7 +31,7 @@ from cooper_rl.generation import conversation
 from cooper_rl.settings.files import ADAPTERS, resolve_model
 from cooper_rl.settings.train import TrainerSettings
 from cooper_rl.verifiers import RuleVerifier
-from cooper_rl.verifyrm.adapters import adapter_settings, round_adapters, save_adapters, store_in_bfloat16
+from cooper_rl.verifyrm.stored import adapter_settings, round_adapters, save_adapters, store_in_bfloat16
 
 
 @dataclass(frozen=True)

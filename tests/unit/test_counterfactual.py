@@ -15,7 +15,7 @@ from cooper_rl.synthesis.counterfactual import counterfactual, counterfactuals, 
 from cooper_rl.synthesis.exclusion import states
 from cooper_rl.synthesis.other_reference import AnswerPool
 from cooper_rl.synthesis.probes import probe_triples
-from cooper_rl.verifyrm.train import drawn, split_by_question, training_data
+from cooper_rl.verifyrm.train_rm import draw_share, split_by_question, training_data
 from cooper_rl.verifyrm.triples import read_triples
 
 TOWNS = {
@@ -167,11 +167,11 @@ def test_training_data_has_what_the_settings_ask_for(towns_file, tmp_path):
 
 
 def test_half_of_what_is_drawn_is_right():
-    assert drawn(TRIPLES, 0, 0) == TRIPLES
-    some = drawn(TRIPLES, 6, 0)
+    assert draw_share(TRIPLES, 0, 0) == TRIPLES
+    some = draw_share(TRIPLES, 6, 0)
     assert [t.correct for t in some].count(True) == 3 and some == [t for t in TRIPLES if t in some]
-    assert len(drawn(TRIPLES, 10, 0)) == 5 + 4  # there are four wrong ones
-    assert [t.correct for t in drawn(TRIPLES, 5, 0, 0.2)].count(True) == 1
+    assert len(draw_share(TRIPLES, 10, 0)) == 5 + 4  # there are four wrong ones
+    assert [t.correct for t in draw_share(TRIPLES, 5, 0, 0.2)].count(True) == 1
 
 
 def test_of_two_answers_only_a_settled_right_one_is_right():

@@ -21,7 +21,7 @@ from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.method import MethodSettings
 from cooper_rl.steps import step_ends
 from cooper_rl.verifiers import RuleVerifier
-from cooper_rl.verifyrm.prefixes import Counts, prefix_losses, steps_of
+from cooper_rl.verifyrm.losses import Counts, prefix_losses, steps_of
 from rollouts import change, make_rollout
 
 RIGHT, WRONG, SHORT = "1 + 1 = 2. 2 + 1 = 3. It is 3.", "1 + 1 = 2. 2 + 1 = 4. It is 4.", "It is 5."

@@ -6,7 +6,7 @@ from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from cooper_rl.fast.layers import KNOWN, only_last
 from cooper_rl.packing import pad
-from cooper_rl.verifyrm.scoring import score_ids
+from cooper_rl.verifyrm.logits import score_ids
 
 SIZES = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 3, "num_attention_heads": 2}
 GENERATOR = torch.Generator().manual_seed(0)

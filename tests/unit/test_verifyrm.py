@@ -21,10 +21,9 @@ from cooper_rl.records import LabelledCompletion, Triple
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.verifyrm import VerifyRM, VerifyRMSettings
-from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.template import encode, render
-from cooper_rl.verifyrm.train import split_by_question, train_reward_model
-from cooper_rl.verifyrm.triples import read_triples, score_stream
+from cooper_rl.verifyrm.train_rm import split_by_question, train_reward_model
+from cooper_rl.verifyrm.triples import evaluate, read_triples, score_stream
 from rounding import logit_error
 
 

@@ -67,7 +67,7 @@ def train_rm(context: typer.Context, config: Config = None, resume: Resume = Fal
     for path in [*settings.train_files, *settings.eval_files]:
         check_table(path, "labelled triples")
     from cooper_rl.console import progress_line
-    from cooper_rl.verifyrm.train import train_reward_model
+    from cooper_rl.verifyrm.train_rm import train_reward_model
 
     with progress_line("train-rm") as progress:
         metrics = train_reward_model(settings, resume=resume, progress=progress)

@@ -31,6 +31,6 @@ def serve(
     check_server_settings(settings)
     for module in ("fastapi", "uvicorn"):
         optional(module, extra="serve", needed_by="cooper serve")
-    from cooper_rl.serve.run import run_server
+    from cooper_rl.serve.http import run_server
 
     run_server(recipe, resume=resume, ready=lambda url: typer.echo(f"{url} (stop with Ctrl-C)"))

@@ -15,7 +15,7 @@ from cooper_rl.method.reward_model import RewardModel
 from cooper_rl.records import LabelledCompletion, Problem, Verdict
 from cooper_rl.settings.stage2 import MeasuringSettings
 from cooper_rl.verifiers import RuleVerifier
-from cooper_rl.verifyrm.evaluate import evaluate
+from cooper_rl.verifyrm.triples import evaluate
 
 TOKENS_AT_ONCE = 16384  # new tokens of a batch, unless the training's generation batch is larger
 

@@ -121,7 +121,7 @@ def heldout(triples: list[LabelledCompletion], settings: EvalSettings) -> list[L
     """The triples whose questions `cooper train-rm` holds out with `settings.heldout` as its heldout_fraction."""
     if settings.heldout is None:
         return triples
-    from cooper_rl.verifyrm.train import split_by_question
+    from cooper_rl.verifyrm.train_rm import split_by_question
 
     return split_by_question(triples, settings.heldout, settings.seed)[1]
 

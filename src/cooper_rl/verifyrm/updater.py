@@ -14,9 +14,8 @@ from transformers import get_scheduler
 from cooper_rl.records import ContrastivePair, LabelledCompletion, Scorable
 from cooper_rl.settings.files import OPTIMISER
 from cooper_rl.verifyrm import VerifyRM, ranks, sharding
-from cooper_rl.verifyrm.losses import bce_loss, contrastive_loss
-from cooper_rl.verifyrm.prefixes import PREFIX_METRICS, Counts, prefix_losses, steps_of
-from cooper_rl.verifyrm.trainer import take_up
+from cooper_rl.verifyrm.losses import PREFIX_METRICS, Counts, bce_loss, contrastive_loss, prefix_losses, steps_of
+from cooper_rl.verifyrm.rm_trainer import take_up
 
 if TYPE_CHECKING:
     from cooper_rl.settings.method import CooperSettings
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 METRICS = ("loss", "margin", "pair_accuracy", "label_loss")
 
 
-def measured(counts: Counts, settings: CooperSettings) -> list[str]:
+def metric_names(counts: Counts, settings: CooperSettings) -> list[str]:
     """The metrics of an update that has something to be measured on."""
     parted, stepped = bool(settings.prefix_weight and counts.parted), bool(settings.prefix_weight and counts.stepped)
     labelled = bool(counts.labelled or settings.label_pairs)
@@ -79,7 +78,7 @@ class RewardModelUpdater:
         return scores
 
     def start_scores(self, triples: Sequence[Scorable]) -> list[float]:
-        """Scores by the weights that this was made with, which are put in the place of the present ones meanwhile."""
+        """Scores with the initial weights, swapped in for the call."""
         if self.version == 0:
             return self.score(triples)
         present = self._weights()
@@ -107,7 +106,7 @@ class RewardModelUpdater:
         counts = Counts(*ranks.summed(torch.tensor(sizes, dtype=torch.float32, device=self.device)).tolist())
         if not counts.pairs:
             return {}
-        names = measured(counts, self.settings)
+        names = metric_names(counts, self.settings)
         metrics = dict.fromkeys(names, 0.0)
         for some_pairs, some_labelled in self._passes(pairs, labelled):
             loss, found = self._loss(some_pairs, some_labelled, counts)
@@ -229,8 +228,8 @@ class RewardModelUpdater:
     def save(self, folder: Path) -> None:
         """Writes the reward model with the optimiser's and the scheduler's state. Every rank must call this."""
         main = ranks.rank() == 0
-        weights = sharding.gathered(self.reward_model.model.state_dict(), keep=main) if self.sharded else None
-        state = sharding.gathered(self._optimizer_tensors(), keep=main)
+        weights = sharding.gather(self.reward_model.model.state_dict(), keep=main) if self.sharded else None
+        state = sharding.gather(self._optimizer_tensors(), keep=main)
         if not main:
             return
         self.reward_model.save_pretrained(folder, weights)

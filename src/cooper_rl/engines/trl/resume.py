@@ -16,7 +16,7 @@ from transformers.trainer_utils import TrainOutput
 from cooper_rl.checkpoints import COMPLETE, checkpoints, last_checkpoint, step_of
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.fast.lean import LeanGRPOTrainer
-from cooper_rl.verifyrm.trainer import take_up
+from cooper_rl.verifyrm.rm_trainer import take_up
 
 
 class ResumingTrainer(LeanGRPOTrainer):

@@ -14,7 +14,7 @@ from cooper_rl.engines.trl.rows import training_rows
 from cooper_rl.engines.trl.trainer import CooperTrainer
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.settings.train import TrainRecipe
-from cooper_rl.verifyrm.adapters import adapter_settings
+from cooper_rl.verifyrm.stored import adapter_settings
 
 
 def run_training(recipe: Mapping[str, Any], *, resume: bool = False) -> None:

@@ -1,6 +1,6 @@
 """Cooper as a trainer of verl's: PPOTrainerSync with the method's reward, and stage 2 after the policy's step.
 
-The method runs in the trainer's process, as on a single rank. Only the reward model is elsewhere (`worker.py`).
+The method runs in the trainer's process, as on a single rank. Only the reward model is elsewhere (`worker_group.py`).
 """
 
 from __future__ import annotations
@@ -21,13 +21,11 @@ from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
 from verl.utils import tensordict_utils as tu
 
 from cooper_rl.engines.parts import load_assistant, load_heldout, load_labelled
-from cooper_rl.engines.verl import checkpoints
-from cooper_rl.engines.verl.batches import Rows, in_order, rewards_of, whole_groups
-from cooper_rl.engines.verl.environment import environment_of
-from cooper_rl.engines.verl.given import run_settings, settings_of
-from cooper_rl.engines.verl.heldout import Measured
-from cooper_rl.engines.verl.metrics import dropped, row_of
-from cooper_rl.engines.verl.worker import start_reward_model
+from cooper_rl.engines.verl import run_files
+from cooper_rl.engines.verl.run_files import Validation, environment_of, is_dropped, row_of
+from cooper_rl.engines.verl.samples import Rows, rewards_of, stable_order, whole_groups
+from cooper_rl.engines.verl.translate import run_settings, settings_of
+from cooper_rl.engines.verl.worker_group import start_reward_model
 from cooper_rl.errors import CooperError
 from cooper_rl.method.build import check_parts, make_cooper
 from cooper_rl.method.loop import Cooper
@@ -62,7 +60,7 @@ class CooperPPOTrainer(PPOTrainerSync):  # type: ignore[misc]
             workers=self.settings.verifier_workers,
             deadline_seconds=self.settings.verifier_deadline_seconds,
         )
-        self.measured = Measured(load_heldout(self.settings, self.settings), self.settings, self.verifier)
+        self.measured = Validation(load_heldout(self.settings, self.settings), self.settings, self.verifier)
         self.scored: Batch | None = None  # scored, but stage 2 has not learned from it yet
         self.report = Report(0)
         self.clipped = 0.0  # share of the step's completions that met max_completion_length
@@ -77,7 +75,7 @@ class CooperPPOTrainer(PPOTrainerSync):  # type: ignore[misc]
         """The last part of verl's set-up, when all processes have their places."""
         self.settings.max_steps = self.total_training_steps
         self.cooper = self._make_cooper()
-        checkpoints.choose(self.config)
+        run_files.choose_checkpoint(self.config)
         super()._load_checkpoint()
         journal = self.cooper.journal
         environment = environment_of(self.settings.seed, self.config)
@@ -125,7 +123,7 @@ class CooperPPOTrainer(PPOTrainerSync):  # type: ignore[misc]
         if metrics is None:
             rewards = self.measured.judge(rows.samples)
         else:
-            order = in_order(rows)
+            order = stable_order(rows)
             batch.reorder(order)
             rows = rows.select(order)
             rewards = self._score(rows)
@@ -153,7 +151,7 @@ class CooperPPOTrainer(PPOTrainerSync):  # type: ignore[misc]
         scored, self.scored = self.scored, None
         assert scored is not None
         self.report = self.cooper.learn(scored, saving=self._is_due(self.config.trainer.save_freq))
-        skipped = dropped(metrics)
+        skipped = is_dropped(metrics)
         self.cooper.skips.count("policy", skipped)
         rewards = torch.tensor([reward for reward in scored.rewards if reward is not None])
         metrics.update(self.report.metrics)
@@ -197,7 +195,7 @@ class CooperPPOTrainer(PPOTrainerSync):  # type: ignore[misc]
             metrics.update(self.measured.of_reward_model(self.cooper.reward_model))
         self.cooper.journal.log(global_steps, {**row_of(metrics, timing_raw), **self.report.metrics})
         if self.saved == global_steps:  # not before: a resumed run does not write the line of this step again
-            checkpoints.complete(self._folder(), global_steps, self.settings.save_total_limit)
+            run_files.finish_checkpoint(self._folder(), global_steps, self.settings.save_total_limit)
         if self.report.stop and global_steps < self.total_training_steps:
             raise CooperError(
                 f"{self.settings.output_dir}: the hacking alarm stopped the run after step {global_steps}, with a"
@@ -205,7 +203,7 @@ class CooperPPOTrainer(PPOTrainerSync):  # type: ignore[misc]
             )
 
     def _folder(self) -> Path:
-        return Path(self.config.trainer.default_local_dir).absolute() / f"{checkpoints.PREFIX}{self.global_steps}"
+        return Path(self.config.trainer.default_local_dir).absolute() / f"{run_files.PREFIX}{self.global_steps}"
 
     def _save_checkpoint(self) -> None:
         """The method's part first, then verl's. The mark that the folder is complete follows the step's metrics."""

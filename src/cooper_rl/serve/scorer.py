@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from cooper_rl.method.loop import Cooper
 from cooper_rl.records import Rollout, Sample
-from cooper_rl.serve.errors import RefusedError
 from cooper_rl.serve.ledger import Entry, Ledger
-from cooper_rl.serve.wire import Answer, SampleBody, ScoreAnswer, ScoreBody, together
+from cooper_rl.serve.wire import Answer, RefusedError, SampleBody, ScoreAnswer, ScoreBody, join_answers
 from cooper_rl.settings.serve import ServeSettings
 
 GATHERED = "gather:"  # begins the ids of the batches that the server gathers
@@ -54,7 +53,7 @@ class Scorer:
             except RefusedError as error:
                 drafts.append(error)
         accepted = [draft for draft in drafts if isinstance(draft, Draft)]
-        rollouts, seconds = self._judged(accepted)
+        rollouts, seconds = self._judge(accepted)
         version = self.version
         fresh = {key: Answer.of(rollout, version) for key, rollout in rollouts.items()}
         if any(draft.recorded for draft in accepted):
@@ -65,7 +64,7 @@ class Scorer:
 
     def _answer(self, draft: Draft, fresh: Mapping[Key, Answer], version: int) -> ScoreAnswer:
         found = (draft.known.get(sample.id) or fresh[draft.stream, sample.id] for sample in draft.call.samples)
-        return together(found, version)
+        return join_answers(found, version)
 
     def _draft(self, call: ScoreBody, alone: str, taken: dict[Key, bytes]) -> Draft:
         """What is left to do of a call. `taken` holds what earlier calls of the same round do.
@@ -111,8 +110,8 @@ class Scorer:
         if self.ledger.count("completed IS NULL") >= limit:
             raise RefusedError(429, f"{limit} batches are not complete; complete one of them first")
 
-    def _judged(self, drafts: Sequence[Draft]) -> tuple[dict[Key, Rollout], float]:
-        """The rollouts of all new samples, judged and scored together, and the seconds that it took.
+    def _judge(self, drafts: Sequence[Draft]) -> tuple[dict[Key, Rollout], float]:
+        """The rollouts of all new samples, judged and scored join_answers, and the seconds that it took.
 
         Of one prompt, the samples that come together help each other (`method.agreement`).
         """

@@ -32,10 +32,10 @@ from cooper_rl.records import LabelledCompletion
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.steps import step_ends
 from cooper_rl.verifyrm import ranks
-from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.losses import bce_loss, prefix_loss, step_margin_loss
 from cooper_rl.verifyrm.model import VerifyRM
 from cooper_rl.verifyrm.template import places_of
+from cooper_rl.verifyrm.triples import evaluate
 
 
 class LengthBuckets:
@@ -98,7 +98,9 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
             {"ids": own, "label": float(t.correct)} for own, t in zip(ids, train, strict=True)
         ]
         if config.prefix_weight:
-            for example, steps in zip(examples, prefixes(reward_model, train, ids, config.prefix_steps), strict=True):
+            for example, steps in zip(
+                examples, prefix_targets(reward_model, train, ids, config.prefix_steps), strict=True
+            ):
                 example["places"], example["step_labels"] = steps
         right = sum(t.correct for t in train)
         self.positive_weight = (len(train) - right) / right if config.class_balance and right else 1.0
@@ -218,7 +220,7 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
         self.control = self.callback_handler.on_log(self.args, self.state, self.control, logs)
 
 
-def prefixes(
+def prefix_targets(
     reward_model: VerifyRM, triples: Sequence[LabelledCompletion], ids_B_T: Sequence[Sequence[int]], kind: str
 ) -> list[tuple[list[int], list[int]]]:
     """For each triple the places in `ids_B_T` that its steps but the last end in, and the prefixes' labels, 1 or 0.
@@ -290,7 +292,10 @@ def arguments(config: RewardModelTrainConfig, batches: int, *, evaluated: bool) 
 
 
 def lr_factor(config: RewardModelTrainConfig, step: int, total: int) -> float:
-    """The factor of the learning rate at a step: warmup, then the schedule."""
+    """The factor of the learning rate at a step: warmup, then the schedule.
+
+    It is not transformers' `get_scheduler`, whose warmup begins at 0: here the first step already teaches.
+    """
     warmup = max(1, round(config.warmup_ratio * total))
     if step < warmup:
         return (step + 1) / warmup

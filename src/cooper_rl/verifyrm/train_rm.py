@@ -20,13 +20,12 @@ from cooper_rl.settings.files import check_model_folder, is_adapters, resolve_mo
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.synthesis.augment import augmented
 from cooper_rl.synthesis.counterfactual import counterfactuals, mentioning_two, under_aliases
-from cooper_rl.verifyrm.adapters import is_reward_model, round_adapters, set_difference, store_in_bfloat16
-from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.losses import bce_loss
 from cooper_rl.verifyrm.model import VerifyRM, VerifyRMSettings
+from cooper_rl.verifyrm.rm_trainer import RewardModelTrainer
+from cooper_rl.verifyrm.stored import is_reward_model, round_adapters, set_difference, store_in_bfloat16
 from cooper_rl.verifyrm.template import render
-from cooper_rl.verifyrm.trainer import RewardModelTrainer
-from cooper_rl.verifyrm.triples import read_triples
+from cooper_rl.verifyrm.triples import evaluate, read_triples
 
 logger = logging.getLogger(__name__)
 RECIPE = "recipe.json"  # beside the weights, once they are trained
@@ -74,7 +73,7 @@ def train_reward_model(
         round_adapters(reward_model.adapters)  # as they are stored, so that the figures are of what is saved
     reward_model.model.eval()
     if config.calibrate and heldout:
-        temperature = fitted_temperature(reward_model, heldout)
+        temperature = fit_temperature(reward_model, heldout)
         reward_model.settings = replace(reward_model.settings, temperature=temperature)
     metrics = evaluate(reward_model.score_records, heldout) if heldout else {}
     if trainer.is_world_process_zero():
@@ -142,7 +141,7 @@ def training_data(config: RewardModelTrainConfig) -> tuple[list[LabelledCompleti
         )
     if config.train_sizes:
         sizes, share = config.train_sizes, config.train_right_share
-        files = [drawn(each, size, config.seed, share) for each, size in zip(files, sizes, strict=True)]
+        files = [draw_share(each, size, config.seed, share) for each, size in zip(files, sizes, strict=True)]
     if 0 < config.heldout_size < len(heldout):
         heldout = random.Random(f"heldout-{config.seed}").sample(heldout, config.heldout_size)
     train = [triple for triples in files for triple in triples]
@@ -164,7 +163,7 @@ def training_data(config: RewardModelTrainConfig) -> tuple[list[LabelledCompleti
     return [*train, *other], heldout
 
 
-def drawn(
+def draw_share(
     triples: list[LabelledCompletion], size: int, seed: int, right_share: float = 0.5
 ) -> list[LabelledCompletion]:
     """At most `size` of the triples in their order, at most this share of the size right ones; 0 gives all."""
@@ -190,7 +189,7 @@ def save(
     (folder / RECIPE).write_text(json.dumps(record, indent=2) + "\n")
 
 
-def fitted_temperature(reward_model: VerifyRM, heldout: Sequence[LabelledCompletion]) -> float:
+def fit_temperature(reward_model: VerifyRM, heldout: Sequence[LabelledCompletion]) -> float:
     """The temperature T at which sigmoid(z / T) has the smallest cross-entropy on the held-out triples."""
     with torch.inference_mode():
         logits_B = reward_model.logits_of(heldout)
