@@ -278,7 +278,7 @@ def test_vllm_samples_with_the_weights_of_each_step(tmp_path):
 def test_verls_own_command_with_the_rule_alone_and_a_stop(tmp_path):
     """As verl's users start it; a monitor stops the run, and there is a checkpoint."""
     from cooper_rl.domains import load_problems
-    from cooper_rl.engines.verl.samples import rows_of, write_rows
+    from cooper_rl.engines.verl.verl_data import rows_of, write_rows
 
     data = write_rows(tmp_path / "train.parquet", rows_of(load_problems("nano", size=32), "nano"))
     chosen = {
@@ -322,7 +322,7 @@ RECIPES = sorted((ROOT / "recipes").glob("verl-*.yaml"))
 def test_verls_own_loader_accepts_the_recipes(path):
     code = f"""
 from pathlib import Path
-from cooper_rl.engines.verl.samples import DataFiles
+from cooper_rl.engines.verl.verl_data import DataFiles
 from cooper_rl.engines.verl.limits import check_supported
 from cooper_rl.engines.verl.run import compose_config
 from cooper_rl.engines.verl.translate import verl_settings

@@ -19,7 +19,16 @@ from cooper_rl.engines.verl import limits, run_files
 from cooper_rl.engines.verl.ranked_model import RemoteRewardModel
 from cooper_rl.engines.verl.run import dotted_names, explain_end, run_training
 from cooper_rl.engines.verl.run_files import is_dropped, row_of
-from cooper_rl.engines.verl.samples import (
+from cooper_rl.engines.verl.translate import (
+    at,
+    cooper_settings,
+    devices,
+    prompts_per_step,
+    run_settings,
+    settings_of,
+    verl_settings,
+)
+from cooper_rl.engines.verl.verl_data import (
     DataFiles,
     Rows,
     place_of,
@@ -30,15 +39,6 @@ from cooper_rl.engines.verl.samples import (
     whole_groups,
     write_data,
     write_rows,
-)
-from cooper_rl.engines.verl.translate import (
-    at,
-    cooper_settings,
-    devices,
-    prompts_per_step,
-    run_settings,
-    settings_of,
-    verl_settings,
 )
 from cooper_rl.errors import BadInputError
 from cooper_rl.method.contract import check_reward_model

@@ -44,7 +44,7 @@ def run_server(
     """Serves until SIGTERM or SIGINT, which write a checkpoint.
 
     Args:
-        ready: is told the server's address once it answers.
+        ready: called with the address once the server listens.
 
     Raises:
         BadInputError: a setting that a server cannot have, or an address that needs a token without one.

@@ -23,8 +23,8 @@ from verl.utils import tensordict_utils as tu
 from cooper_rl.engines.parts import load_assistant, load_heldout, load_labelled
 from cooper_rl.engines.verl import run_files
 from cooper_rl.engines.verl.run_files import Validation, environment_of, is_dropped, row_of
-from cooper_rl.engines.verl.samples import Rows, rewards_of, stable_order, whole_groups
 from cooper_rl.engines.verl.translate import run_settings, settings_of
+from cooper_rl.engines.verl.verl_data import Rows, rewards_of, stable_order, whole_groups
 from cooper_rl.engines.verl.worker_group import start_reward_model
 from cooper_rl.errors import CooperError
 from cooper_rl.method.build import check_parts, make_cooper

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from cooper_rl.engines.verl.limits import check_supported
-from cooper_rl.engines.verl.samples import write_data
 from cooper_rl.engines.verl.translate import cooper_settings, prompts_per_step, verl_settings
+from cooper_rl.engines.verl.verl_data import write_data
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.extras import optional
 from cooper_rl.settings.files import resolve_model

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cooper_rl.engines.verl.limits import check_method, value_of
-from cooper_rl.engines.verl.samples import DataFiles
+from cooper_rl.engines.verl.verl_data import DataFiles
 from cooper_rl.errors import BadInputError
 from cooper_rl.settings.data import DataSettings
 from cooper_rl.settings.files import ADAPTED, EMBEDDED, resolve_model
