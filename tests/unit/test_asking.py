@@ -17,7 +17,7 @@ from cooper_rl.evaluation.benchmarks import evaluate_model, read_results
 from cooper_rl.evaluation.reward_model import EvalSettings, evaluate_files
 from cooper_rl.fast.decode import draw_from_nucleus
 from cooper_rl.generation import OpenAIServer, Sampling
-from cooper_rl.generation.in_process import ends_of, rendered
+from cooper_rl.generation.in_process import end_tokens, rendered
 from cooper_rl.labelling.annotate import annotate
 from cooper_rl.labelling.collect import collect
 from cooper_rl.records import LabelledCompletion
@@ -262,7 +262,7 @@ def test_a_completion_ends_at_each_token_that_the_model_names():
     path = resolve_model("nano", "policy")
     model, tokenizer = AutoModelForCausalLM.from_pretrained(path), AutoTokenizer.from_pretrained(path)
     model.generation_config.eos_token_id = [tokenizer.eos_token_id, 7]
-    assert ends_of(model, tokenizer) == [tokenizer.eos_token_id, 7]
+    assert end_tokens(model, tokenizer) == [tokenizer.eos_token_id, 7]
     tokenizer.chat_template = "{{ raise_exception('System role not supported') }}"
     with pytest.raises(BadInputError, match=r"System role not supported.*the prompt lacks a system message: change"):
         rendered(tokenizer, [[{"role": "user", "content": "?"}]])

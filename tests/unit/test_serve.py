@@ -292,7 +292,7 @@ def test_every_error_is_an_object_with_one_line():
     ],
 )
 def test_a_completion_loses_its_special_tokens_at_the_end(text, kept):
-    assert wire.without_end(text) == kept
+    assert wire.strip_end(text) == kept
 
 
 @pytest.mark.parametrize(("label", "reference"), [(1234567.0, "1234567"), (0.3333333333, "0.3333333333"), (3, "3")])

@@ -70,7 +70,7 @@ class TransformersGenerator(Generator):
     ) -> Iterator[tuple[int, Generation]]:
         """Generates in batches of prompts of similar length, the shortest first."""
         texts = rendered(self.tokenizer, prompts, self.template)
-        for rows in in_order_of_length(texts, self.batch_size):
+        for rows in batches_by_length(texts, self.batch_size):
             with (
                 isolated(self.model, seeds[rows[0]] if seeds else 0),
                 torch.autocast(self.model.device.type, dtype=torch.bfloat16, enabled=self.bf16),
@@ -98,7 +98,7 @@ def sample(
     prompts = rendered(tokenizer, [conversation(question, system_prompt) for question in questions], template)
     completions = [""] * len(prompts)
     with isolated(model, seed):
-        for rows in in_order_of_length(prompts, batch_size):
+        for rows in batches_by_length(prompts, batch_size):
             batch = generate_batch(model, tokenizer, [prompts[i] for i in rows], sampling)
             for row, generation in zip(rows, batch, strict=True):
                 completions[row] = str(generation.text)
@@ -140,7 +140,7 @@ def generate_batch(model: Any, tokenizer: Any, prompts: Sequence[str], sampling:
     if sampling.temperature > 0:
         decoding = {"do_sample": True, "temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
     ids = tokenizer(list(prompts), add_special_tokens=False)["input_ids"]
-    ends = ends_of(model, tokenizer)
+    ends = end_tokens(model, tokenizer)
     decoding |= {"max_new_tokens": sampling.max_new_tokens, "eos_token_id": ends}
     with own_settings_aside(model):
         empty = tokenizer.pad_token_id
@@ -179,14 +179,14 @@ def isolated(model: Any, seed: int) -> Iterator[None]:
             model.train(training)
 
 
-def ends_of(model: Any, tokenizer: Any) -> list[int]:
+def end_tokens(model: Any, tokenizer: Any) -> list[int]:
     """The tokens that end a completion: the tokenizer's, and those of the model's own generation settings."""
     own = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
     more = own if isinstance(own, list) else [] if own is None else [own]
     return list(dict.fromkeys([tokenizer.eos_token_id, *more]))
 
 
-def in_order_of_length(texts: Sequence[str], batch_size: int) -> Iterator[list[int]]:
+def batches_by_length(texts: Sequence[str], batch_size: int) -> Iterator[list[int]]:
     """Indices in batches of like length, the shortest first."""
     order = sorted(range(len(texts)), key=lambda i: (len(texts[i]), i))
     for start in range(0, len(order), batch_size):

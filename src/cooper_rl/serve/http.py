@@ -116,7 +116,7 @@ def serve(desk: Desk, settings: ServeSettings, token: str, ready: Callable[[str]
         gate,
         host=settings.host,
         port=settings.port,
-        http=impatient(settings.body_seconds or 3600.0),
+        http=impatient_protocol(settings.body_seconds or 3600.0),
         ws="none",
         lifespan="on",
         log_level="warning",
@@ -125,11 +125,11 @@ def serve(desk: Desk, settings: ServeSettings, token: str, ready: Callable[[str]
         backlog=1024,
         timeout_graceful_shutdown=None,
     )
-    server = Announced(config, ready)
+    server = AnnouncingServer(config, ready)
     server.run()
 
 
-class Announced(uvicorn.Server):
+class AnnouncingServer(uvicorn.Server):
     """A server that says where it listens once it does."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[str], None]) -> None:
@@ -172,7 +172,7 @@ class Gate:
             if problem:
                 await self._answer(send, *problem)
                 return
-            await self.app(scope, _replayed(bytes(body), receive), self._counting(send))
+            await self.app(scope, _replay(bytes(body), receive), self._counting(send))
         except ConnectionError:  # the client hung up
             return
         finally:
@@ -239,7 +239,7 @@ class Gate:
         await send({"type": "http.response.body", "body": data})
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
+def _replay(body: bytes, receive: Receive) -> Receive:
     """A `receive` that gives the whole body once, then what the connection gives."""
     given = False
 
@@ -253,7 +253,7 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def impatient(seconds: float) -> type[H11Protocol]:
+def impatient_protocol(seconds: float) -> type[H11Protocol]:
     """uvicorn's protocol with a limit on the time in which a new connection must send its first header.
 
     Later requests of the same connection fall under uvicorn's own limit on idle connections, or under this one again.

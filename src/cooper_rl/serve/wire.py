@@ -210,7 +210,7 @@ def new_sample(stream: str, question: str, reference: str, completion: str) -> S
     )
 
 
-def without_end(completion: str) -> str:
+def strip_end(completion: str) -> str:
     """A decoded completion without the special tokens and the blanks that it ends with, in linear time."""
     text = completion.rstrip()
     while found := END_TOKEN.search(text, max(0, len(text) - LONGEST_END)):
@@ -233,7 +233,7 @@ def of_openrlhf(body: OpenRLHFBody) -> ScoreBody:
         _, found, completion = query.partition(prompt)
         if not found:
             raise RefusedError(400, "query does not hold its prompt; the completion is what follows the prompt in it")
-        samples.append(new_sample("openrlhf", prompt, label, without_end(completion)))
+        samples.append(new_sample("openrlhf", prompt, label, strip_end(completion)))
     return ScoreBody(samples=samples, gather="openrlhf")
 
 
@@ -259,7 +259,7 @@ def of_slime(body: SlimeBody) -> ScoreBody:
     if not body.prompt:
         raise RefusedError(400, "prompt: empty")
     question = body.prompt if isinstance(body.prompt, str) else body.prompt[-1].content
-    sample = new_sample("slime", question, _written(body.label), without_end(body.response))
+    sample = new_sample("slime", question, _written(body.label), strip_end(body.response))
     return ScoreBody(samples=[sample], gather="slime")
 
 

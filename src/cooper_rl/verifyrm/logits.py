@@ -84,7 +84,7 @@ def score_ids(
         for rows in buckets(list(place), lengths, batch_tokens):
             own_places = [[at - shared_B[i] for at in wanted_B[i]] for i in rows]
             prefix_of_row = torch.tensor([place[i] for i in rows])
-            keep(rows, _continued(model, prefixes, mask, prefix_of_row, [own_B_T[i] for i in rows], own_places))
+            keep(rows, _continue_prefixes(model, prefixes, mask, prefix_of_row, [own_B_T[i] for i in rows], own_places))
     return logits_N
 
 
@@ -123,7 +123,7 @@ def _head(model: nn.Module, hidden_B_T_H: Tensor, places_B: Sequence[Sequence[in
     return model.score(hidden_N_H)[:, 0].float()
 
 
-def _continued(
+def _continue_prefixes(
     model: nn.Module,
     prefixes: DynamicCache,
     mask_P_T: Tensor,

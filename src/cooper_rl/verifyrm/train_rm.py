@@ -50,7 +50,7 @@ def train_reward_model(
         BadInputError: a file or model cannot be used, or the folder holds checkpoints and `resume` is false.
     """
     folder = Path(config.output_dir)
-    if resume and (figures := figures_of_finished(folder, config)) is not None:
+    if resume and (figures := finished_figures(folder, config)) is not None:
         logger.warning("%s: the training is finished already, nothing is left to do", folder)
         return figures
     checkpoint = checkpoint_of(folder, resume=resume)
@@ -68,7 +68,7 @@ def train_reward_model(
     if config.merge_adapters:
         reward_model.merge_adapters()
     if config.adapters_rank:
-        reward_model = as_adapters(reward_model, config)
+        reward_model = to_adapters(reward_model, config)
     if reward_model.adapters is not None:
         round_adapters(reward_model.adapters)  # as they are stored, so that the figures are of what is saved
     reward_model.model.eval()
@@ -83,7 +83,7 @@ def train_reward_model(
     return metrics
 
 
-def figures_of_finished(folder: Path, config: RewardModelTrainConfig) -> dict[str, float] | None:
+def finished_figures(folder: Path, config: RewardModelTrainConfig) -> dict[str, float] | None:
     """The metrics of the finished training with these settings in the folder; None if there is none."""
     try:
         saved = json.loads((folder / RECIPE).read_text())
@@ -230,7 +230,7 @@ def freeze(reward_model: VerifyRM, count: int) -> None:
         part.requires_grad_(False)
 
 
-def as_adapters(trained: VerifyRM, config: RewardModelTrainConfig) -> VerifyRM:
+def to_adapters(trained: VerifyRM, config: RewardModelTrainConfig) -> VerifyRM:
     """What training has changed, as low-rank adapters on `adapters_base`, or on the model that it began with.
 
     Where that one is itself a base with adapters, the new ones go on the base, in their place.

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from cooper_rl.verifyrm.model import VerifyRM
 
 BETWEEN = "\n\n"  # what comes between steps that a record has one by one
+MEASURES = ("count", "accuracy", "balanced_accuracy", "precision", "recall")
+MEASURES += ("true_positives", "false_positives", "false_negatives", "true_negatives")
 
 
 def read_triples(name: str | Path) -> list[LabelledCompletion]:
@@ -179,14 +181,4 @@ def evaluate(
     judged = gather_object([(score > threshold, t.correct) for score, t in zip(scores, own, strict=True)])
     called_right_B, correct_B = torch.tensor(judged, dtype=torch.bool).reshape(-1, 2).unbind(1)
     found = Confusion.of(called_right_B, correct_B, of_nothing=0.0)
-    return {
-        "count": found.count,
-        "accuracy": found.accuracy,
-        "balanced_accuracy": found.balanced_accuracy,
-        "precision": found.precision,
-        "recall": found.recall,
-        "true_positives": found.true_positives,
-        "false_positives": found.false_positives,
-        "false_negatives": found.false_negatives,
-        "true_negatives": found.true_negatives,
-    }
+    return {name: getattr(found, name) for name in MEASURES}
