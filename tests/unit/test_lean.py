@@ -152,6 +152,19 @@ def test_a_model_that_differs_is_left_to_trl(trainer, monkeypatch, caplog):
     assert "TRL's own way" in caplog.text
 
 
+def test_the_switch_leaves_all_to_trl(trainer, monkeypatch):
+    monkeypatch.setenv("COOPER_FAST", "0")
+    monkeypatch.setattr(lean, "completion_logps", None)
+    monkeypatch.setattr(lean, "complete", None)
+    trainer.model.train()
+    ids, mask = batch(40)
+    expected, _, _ = GRPOTrainer._get_per_token_logps_and_entropies(trainer, trainer.model, ids, mask, 8)
+    logps, _, _ = trainer._get_per_token_logps_and_entropies(trainer.model, ids, mask, 8)
+    assert torch.equal(logps, expected)
+    written, _ = trainer._generate_single_turn([[5, 6, 7], [8, 9]] * 2, None, {}, 4)
+    assert len(written) == 4 and all(1 <= len(row) <= 8 for row in written)
+
+
 @pytest.mark.parametrize("trainer", [False, True], indirect=True, ids=["float32", "bfloat16"])
 def test_completions_are_drawn_by_the_models_probabilities(trainer):
     """What the trainer's settings ask for: at temperature 1 the drawn tokens' surprise is their entropy, on average."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cooper_rl.verifyrm.model import VerifyRM
 
 BETWEEN = "\n\n"  # what comes between steps that a record has one by one
-MEASURES = ("count", "accuracy", "balanced_accuracy", "precision", "recall")
+MEASURES: tuple[str, ...] = ("count", "accuracy", "balanced_accuracy", "precision", "recall")
 MEASURES += ("true_positives", "false_positives", "false_negatives", "true_negatives")
 
 
