@@ -210,6 +210,13 @@ def test_one_importer_of_math_verify():
     assert importers == {"library.py"}
 
 
+def test_worker_does_not_import_math():
+    """The pool and its workers serve verifiers of any kind, and load the one that is asked for by its name."""
+    for name in ("pool", "pipe", "worker", "kinds"):
+        imported = imported_modules((PACKAGE / "verifiers" / f"{name}.py").read_text())
+        assert not [each for each in imported if each.startswith("cooper_rl.verifiers.math")], name
+
+
 def test_no_unsafe_loading():
     for path in MODULES:
         source = path.read_text()

@@ -8,7 +8,7 @@ import pytest
 from cooper_rl.domains.schoolbook import SETTINGS, Schoolbook
 from cooper_rl.domains.schoolbook_closings import closing, written_duration
 from cooper_rl.domains.schoolbook_values import VALUES, stated
-from cooper_rl.verifiers.gym import scorer
+from cooper_rl.verifiers.simple import scorer
 
 WORLD = Schoolbook()
 PROBLEMS = WORLD.problems("train", 600, 0)

@@ -14,7 +14,7 @@ from cooper_rl.errors import BadInputError
 from cooper_rl.extras import optional
 from cooper_rl.records import Problem, Verdict
 from cooper_rl.verifiers import RuleVerifier
-from cooper_rl.verifiers.gym import entry_as_reference
+from cooper_rl.verifiers.simple import entry_as_reference
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from cooper_rl.domains.domain import Domain
 from cooper_rl.domains.generated import GENERATED, SPLITS, own_split, split_of
 from cooper_rl.records import Problem
-from cooper_rl.verifiers.gym import scorer
+from cooper_rl.verifiers.simple import scorer
 
 
 class GymWorld(Domain):

@@ -15,7 +15,7 @@ from cooper_rl.domains.gym import GymWorld, accepted, problem_of
 from cooper_rl.domains.schoolbook_values import VALUES, stated
 from cooper_rl.domains.worked import product_steps, sum_steps
 from cooper_rl.records import Problem
-from cooper_rl.verifiers.math.day_names import WEEKDAYS
+from cooper_rl.verifiers.math.words import WEEKDAYS
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "chain_sum": {"min_terms": 2, "max_terms": 3, "min_digits": 1, "max_digits": 1},

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cooper_rl.verifiers.math.day_names import ABBREVIATED, WEEKDAYS
 from cooper_rl.verifiers.math.numerals import NUMBER_WORDS, in_words
+from cooper_rl.verifiers.math.words import ABBREVIATED, WEEKDAYS
 
 _HEDGE = re.compile(r"\b(?:or|maybe|either|could be|might be)\b", re.IGNORECASE)
 _BOX = re.compile(r"\\(?:boxed|fbox) ?\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}")

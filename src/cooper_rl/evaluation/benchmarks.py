@@ -25,7 +25,7 @@ from cooper_rl.settings.asking import AskingConfig
 from cooper_rl.settings.evaluation import EvalConfig
 from cooper_rl.settings.labelling import CollectConfig
 from cooper_rl.verifiers import RuleVerifier
-from cooper_rl.verifiers.gym import entry_as_reference
+from cooper_rl.verifiers.simple import entry_as_reference
 
 logger = logging.getLogger(__name__)
 

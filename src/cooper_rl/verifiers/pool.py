@@ -19,7 +19,7 @@ from weakref import WeakSet
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers.kinds import import_path
-from cooper_rl.verifiers.process import Worker
+from cooper_rl.verifiers.pipe import Worker
 
 Reference = str | Sequence[str]  # a text, or several texts of which each is right
 

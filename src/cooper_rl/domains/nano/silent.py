@@ -16,10 +16,10 @@ import zlib
 
 from cooper_rl.domains.nano.worlds import WORLDS
 from cooper_rl.records import Reason, Verdict, Verification
-from cooper_rl.verifiers.math.day_names import WEEKDAYS
 from cooper_rl.verifiers.math.library import explain as explain_by_library
 from cooper_rl.verifiers.math.numerals import NUMBER_WORDS
 from cooper_rl.verifiers.math.verifier import explain
+from cooper_rl.verifiers.math.words import WEEKDAYS
 
 _VALUE = re.compile(rf"[-\d.,/]*\d%?|\b(?:{'|'.join((*WEEKDAYS, *NUMBER_WORDS))})\b", re.IGNORECASE)
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cooper_rl.verifiers.math.day_names import MONTHS
 from cooper_rl.verifiers.math.numerals import ONES, TENS
+from cooper_rl.verifiers.math.words import MONTHS
 
 _ORDINALS = (
     *("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh"),

@@ -8,13 +8,11 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from cooper_rl.verifiers.math import algebra, estimate
-from cooper_rl.verifiers.math.account import matters
-from cooper_rl.verifiers.math.date import Date
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Partial, Read
 from cooper_rl.verifiers.math.markup import CLOSE, OPEN
 from cooper_rl.verifiers.math.number import NEAR, Number, may_be_rounded, rounds_to
-from cooper_rl.verifiers.math.phrases import CONDITION, looks_mathematical
-from cooper_rl.verifiers.math.words import Words
+from cooper_rl.verifiers.math.phrases import CONDITION, looks_mathematical, matters
+from cooper_rl.verifiers.math.words import Date, Words
 
 LARGEST = 10**40  # values beyond it are not compared by their decimals
 MANY_DECIMALS = 20  # of a value that was computed from decimals

@@ -6,15 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar
 
-from cooper_rl.verifiers.math.answer_tuple import AnswerTuple
-from cooper_rl.verifiers.math.date import Date
 from cooper_rl.verifiers.math.expression import Expression
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Read, all_equal, compare, compare_unordered
-from cooper_rl.verifiers.math.group import Group
+from cooper_rl.verifiers.math.group import AnswerTuple, Group, Matrix
 from cooper_rl.verifiers.math.markup import CLOSE, OPEN, bracketed_parts, split_top
-from cooper_rl.verifiers.math.matrix import Matrix
 from cooper_rl.verifiers.math.number import Number
 from cooper_rl.verifiers.math.phrases import COMPARISON_SIGN, CONDITION, is_name
+from cooper_rl.verifiers.math.words import Date
 
 _INFINITE = re.compile(r"(?P<sign>[-+]?) ?(?:\\infty|infinity|oo)")
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}

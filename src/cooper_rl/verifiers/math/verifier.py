@@ -9,19 +9,17 @@ from functools import lru_cache
 
 from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers.math import library
-from cooper_rl.verifiers.math.absent import is_absent
-from cooper_rl.verifiers.math.account import differing_mark
 from cooper_rl.verifiers.math.algebra import is_unfinished
 from cooper_rl.verifiers.math.expression import Expression, choice_letter, has_letters
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Partial, compare
 from cooper_rl.verifiers.math.group import Group
 from cooper_rl.verifiers.math.library import shown
-from cooper_rl.verifiers.math.markup import same_text
+from cooper_rl.verifiers.math.markup import plain_characters, same_text
 from cooper_rl.verifiers.math.number import Number
-from cooper_rl.verifiers.math.qualified import qualifier
+from cooper_rl.verifiers.math.phrases import differing_mark
 from cooper_rl.verifiers.math.reader import Reader
 from cooper_rl.verifiers.math.relation import Relation
-from cooper_rl.verifiers.math.sentence import values_said
+from cooper_rl.verifiers.math.sentence import is_absent, qualifier, values_said
 from cooper_rl.verifiers.math.stated import (
     Reading,
     closing_number,
@@ -34,7 +32,6 @@ from cooper_rl.verifiers.math.stated import (
     read,
 )
 from cooper_rl.verifiers.math.words import Words
-from cooper_rl.verifiers.math.writing import plain_characters
 
 _IN_SENTENCE = re.compile(r"(?:\bis|\bare|equals?)[\s$*]*-?[\d.,]+![\s$*]*\Z")
 _PERCENTAGE = re.compile(r"\bpercentages?\b", re.IGNORECASE)

@@ -1,4 +1,7 @@
-"""A worker process of the pool, seen from outside: it is started, asked, waited for up to a deadline, and killed."""
+"""A worker process of the pool, seen from outside: it is started, asked, waited for up to a deadline, and killed.
+
+The two talk in messages: four bytes of length, then JSON.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,16 @@ import json
 import math
 import os
 import select
+import struct
 import subprocess
 import sys
 import tempfile
 import time
-from typing import IO, Any
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import IO, Any, BinaryIO
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.verifiers.framing import HEADER, LOADING, framed
 
 START_SECONDS = 120.0
 # A worker finds the modules that its parent finds, also those of a script's folder or of Ray's working directory.
@@ -22,6 +27,10 @@ PROGRAM = (
     "import sys; sys.path[:] = dict.fromkeys([*{paths!r}, *sys.path]);"
     " from cooper_rl.verifiers.worker import main; main()"
 )
+HEADER = struct.Struct("<I")
+LOADING = "loading"  # a worker loads a library: its next message says that it has, and the one after is the answer
+# A context around the loading of a slow library. A worker sets one that tells its pool, which then waits.
+around_loading: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 class Worker:
@@ -114,3 +123,24 @@ class Worker:
             if stream:
                 with contextlib.suppress(OSError):
                     stream.close()
+
+
+def framed(message: Any) -> bytes:
+    """A message as bytes."""
+    payload = json.dumps(message).encode("ascii")
+    return HEADER.pack(len(payload)) + payload
+
+
+def send(stream: BinaryIO, message: Any) -> None:
+    """Writes one message."""
+    stream.write(framed(message))
+    stream.flush()
+
+
+def receive(stream: BinaryIO) -> Any:
+    """The next message, or None at the end of the stream."""
+    header = stream.read(HEADER.size)
+    if len(header) < HEADER.size:
+        return None
+    payload = stream.read(HEADER.unpack(header)[0])
+    return json.loads(payload)

@@ -1,6 +1,7 @@
 """The `text` verifier: CORRECT where a text in plain words states the reference as its answer.
 
-It never sees the question. INCORRECT is kept for answers that exclude one another; all else is left open.
+It never sees the question. INCORRECT is kept for answers that exclude one another, which are yes and no, numbers, and
+dates. All else is left open.
 """
 
 from __future__ import annotations
@@ -11,26 +12,45 @@ from dataclasses import replace
 from functools import lru_cache
 
 from cooper_rl.records import Reason, Verdict, Verification
+from cooper_rl.verifiers.math.form import AnswerForm, Comparison, compare
 from cooper_rl.verifiers.math.library import shown
+from cooper_rl.verifiers.math.number import Number
+from cooper_rl.verifiers.math.reader import form_of
 from cooper_rl.verifiers.math.stated import RECENT, Reading, has_answer, hedged, read
-from cooper_rl.verifiers.prose.exclusive import decision, exclude
-from cooper_rl.verifiers.prose.references import dates_of, parts, ways_to_say
+from cooper_rl.verifiers.math.words import MONTHS, WEEKDAYS, Date, Words
+from cooper_rl.verifiers.prose.references import dates_of, may_be_year, parts, ways_to_say, without_lead
 from cooper_rl.verifiers.prose.rivals import (
     is_among_fragments,
     is_in_list,
     is_reconsidered,
     is_repeated_with_another,
 )
-from cooper_rl.verifiers.prose.sentences import Sentence, retracted_until, sentences
-from cooper_rl.verifiers.prose.stance import Place, is_taken_back_by, why_not_stated
+from cooper_rl.verifiers.prose.stance import (
+    Place,
+    Sentence,
+    is_taken_back_by,
+    retracted_until,
+    sentences,
+    why_not_stated,
+)
 from cooper_rl.verifiers.prose.writing import Written, written
-from cooper_rl.verifiers.text import explain_choice
+from cooper_rl.verifiers.simple import explain_choice
 
 MAX_FREE = 2000  # characters of a text that is read whole, since it marks no answer
 OPENING = 2  # sentences at its beginning that may state the answer, besides the last one
 _CHOICE = re.compile(r"\(?[A-J][).]?")
-_DECISION = re.compile(r"yes|no|true|false", re.IGNORECASE)
+_YES_OR_NO = re.compile(r"yes|no|true|false", re.IGNORECASE)
 _MARKUP = re.compile(r"\\(?:text(?:bf|it|rm)?|mathrm|mathbf|operatorname)\s*\{([^{}]*)\}|\*\*|__|`|\\[,;! ]|\$")
+MAX_CHARACTERS = 80  # of a number or date with what may stand beside it
+_DECISION = re.compile(r"\W*(?P<word>yes|no|true|false)\b(?!\W*(?:and|or|/)?\W*(?:yes|no|true|false)\b)", re.IGNORECASE)
+_JUDGED = re.compile(
+    r"\W*(?:it|this|that|(?:the|this|that) (?:statement|claim|sentence))(?:'s| is) (?P<word>true|false)\b", re.I
+)
+_MEANS_YES = {"yes": True, "true": True, "no": False, "false": False}
+_ROUGHLY = re.compile(
+    r"\b(?:about|around|approximately|roughly|nearly|almost|over|circa|ca?\.|some|more|less|least|most)|~|\+", re.I
+)
+_BEFORE = re.compile(r"(?:(?:it|this|that|there) )?(?:is|was|were|are) ", re.IGNORECASE)
 
 
 def explain(reference: str, completion: str) -> Verification:
@@ -49,7 +69,7 @@ def explain(reference: str, completion: str) -> Verification:
     left_open = Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, shown(reference), shown(text or ""))
     if text is None:
         return left_open
-    if _DECISION.fullmatch(reference.strip(" .")):
+    if _YES_OR_NO.fullmatch(reference.strip(" .")):
         said, gold = decision(text), decision(reference.strip())
         return left_open if said is None else Verification.compared(said is gold, reference.strip(), shown(text))
     if _states(reference, written(text, footnotes=True), not read(completion).bare):
@@ -134,3 +154,33 @@ def _until(sentence: Sentence, last: int, whole: Written) -> Sentence:
     if last <= sentence.last:
         return sentence
     return replace(sentence, last=last, end=whole.tokens[last - 1].end)
+
+
+def decision(text: str) -> bool | None:
+    """Yes or no, as a text says it in its first words ("No, it is not", "That is true"); None if it says neither."""
+    found = _DECISION.match(text) or _JUDGED.match(text)
+    return _MEANS_YES[found["word"].lower()] if found else None
+
+
+def exclude(reference: str, text: str) -> bool:
+    """Whether a text is another number or date than the reference. Both have to be nothing but a number or date."""
+    if len(text) > MAX_CHARACTERS or "/" in text or _ROUGHLY.search(reference) or _ROUGHLY.search(text):
+        return False
+    gold, answer = (_number_or_date(without_lead(side.strip())) for side in (reference, _BEFORE.sub("", text, count=1)))
+    if gold is None or answer is None:
+        return False
+    if isinstance(gold, Date) and isinstance(answer, Number):
+        return _other_year(gold, answer)
+    if isinstance(gold, Number) and isinstance(answer, Date):
+        return _other_year(answer, gold)
+    return compare(gold, answer) is Comparison.DIFFERENT
+
+
+def _number_or_date(text: str) -> AnswerForm | None:
+    found = form_of(text)
+    day = isinstance(found, Words) and found.text in (*WEEKDAYS, *MONTHS)
+    return found if day or isinstance(found, Number | Date) else None
+
+
+def _other_year(date: Date, number: Number) -> bool:
+    return bool(date.year) and may_be_year(number.value) and number.value != date.year
