@@ -11,9 +11,14 @@ from cooper_rl.evaluation.references import best_of_references, measured_twice, 
 from cooper_rl.evaluation.reward_model import EvalSettings, as_lines, evaluate_files, heldout
 from cooper_rl.records import LabelledCompletion, Problem
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
-from cooper_rl.synthesis.counterfactual import counterfactual, counterfactuals, mentioning_two, under_aliases
 from cooper_rl.synthesis.exclusion import states
-from cooper_rl.synthesis.other_reference import AnswerPool
+from cooper_rl.synthesis.other_reference import (
+    AnswerPool,
+    counterfactual,
+    counterfactuals,
+    mentioning_two,
+    under_aliases,
+)
 from cooper_rl.synthesis.probes import probe_triples
 from cooper_rl.verifyrm.train import drawn, split_by_question, training_data
 from cooper_rl.verifyrm.triples import read_triples

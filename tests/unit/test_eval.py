@@ -9,7 +9,7 @@ import torch
 
 from cooper_rl.errors import BackendError, BadInputError, MissingFileError
 from cooper_rl.evaluation.benchmarks import evaluate_model, powers_of_two, table, verifier_of
-from cooper_rl.evaluation.samples import interval, majority, paired_test, pass_at_k
+from cooper_rl.evaluation.metrics import interval, majority, paired_test, pass_at_k
 from cooper_rl.generation import Sampling, conversation
 from cooper_rl.generation.in_process import TransformersGenerator
 from cooper_rl.settings.evaluation import EvalConfig

@@ -2,8 +2,7 @@
 
 import random
 
-from cooper_rl.synthesis.perturb import perturb
-from cooper_rl.synthesis.wrong_numbers import Numeral, moved, near_miss
+from cooper_rl.synthesis.wrong_numbers import Numeral, moved, near_miss, perturb
 
 SOLUTION = "14 - 3 = 11 toys. 14 + 11 = 25 toys. The answer is 25."
 

@@ -8,8 +8,7 @@ import pytest
 
 from cooper_rl.cli import app
 from cooper_rl.errors import BadInputError
-from cooper_rl.evaluation.process import evaluate_process, load_process
-from cooper_rl.evaluation.step_probes import STEP_PROBES, padded, step_probes
+from cooper_rl.evaluation.process import STEP_PROBES, evaluate_process, load_process, padded, step_probes
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.steps import first_below
 from cooper_rl.verifyrm.triples import joined_steps

@@ -6,8 +6,8 @@ import re
 import pytest
 
 from cooper_rl.records import Verdict
+from cooper_rl.synthesis.rewrite import changed, rewritten, rounded, stated
 from cooper_rl.synthesis.same_answer import UNITS
-from cooper_rl.synthesis.writings import changed, rewritten, rounded, stated
 from cooper_rl.verifiers import RuleVerifier
 
 ANSWERS = [

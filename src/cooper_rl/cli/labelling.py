@@ -40,7 +40,7 @@ def annotate(context: typer.Context, config: Config = None, resume: Resume = Fal
 
     from cooper_rl.console import progress_line
     from cooper_rl.labelling.annotate import annotate as run_annotate
-    from cooper_rl.labelling.statistics import as_lines
+    from cooper_rl.labelling.candidate import as_lines
     from cooper_rl.settings.labelling import AnnotateConfig
     from cooper_rl.settings.recipe import load_recipe
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from cooper_rl.domains import find_domain
 from cooper_rl.errors import BackendError, BadInputError, MissingFileError
-from cooper_rl.evaluation.samples import interval, majority, paired_test, pass_at_k
+from cooper_rl.evaluation.metrics import interval, majority, paired_test, pass_at_k
 from cooper_rl.generation import Generation, Generator, load_generator
 from cooper_rl.generation.generator import REFUSED
 from cooper_rl.jsonl import line_of, records, write_atomically

@@ -17,9 +17,8 @@ from cooper_rl.confusion import Confusion
 from cooper_rl.evaluation.metrics import Bools, Floats
 from cooper_rl.method.audit import wilson
 from cooper_rl.records import THRESHOLD, LabelledCompletion
-from cooper_rl.synthesis.counterfactual import counterfactual
 from cooper_rl.synthesis.exclusion import bare
-from cooper_rl.synthesis.other_reference import AnswerPool
+from cooper_rl.synthesis.other_reference import AnswerPool, counterfactual
 
 Judge = Callable[[Sequence[LabelledCompletion]], Floats]
 

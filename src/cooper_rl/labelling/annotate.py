@@ -28,11 +28,9 @@ from cooper_rl.jsonl import (
     write_atomically,
     written_before,
 )
-from cooper_rl.labelling.candidate import Candidate, disagreement
+from cooper_rl.labelling.candidate import Candidate, Decontamination, disagreement, near_duplicates, statistics
 from cooper_rl.labelling.collect import asked
 from cooper_rl.labelling.judge import judge_prompt, read_vote
-from cooper_rl.labelling.overlap import Decontamination, near_duplicates
-from cooper_rl.labelling.statistics import statistics
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.labelling import AnnotateConfig
 from cooper_rl.tables import read_table

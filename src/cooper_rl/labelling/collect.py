@@ -165,7 +165,7 @@ def written_answer(task: Task) -> Generation:
 
     Whole numbers are left out, since models' completions have enough of them.
     """
-    from cooper_rl.synthesis.writings import changed, rewritten, stated  # imports torch
+    from cooper_rl.synthesis.rewrite import changed, rewritten, stated  # imports torch
 
     rng = random.Random(task.seed)
     answer = task.problem.reference_answer

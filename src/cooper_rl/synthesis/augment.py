@@ -11,10 +11,9 @@ from typing import Any
 from cooper_rl.records import LabelledCompletion, Problem
 from cooper_rl.steps import step_ends
 from cooper_rl.synthesis import invented
-from cooper_rl.synthesis.perturb import figures, perturb
 from cooper_rl.synthesis.probes import PROBES
-from cooper_rl.synthesis.writings import closing, rewritten, rounded, stated
-from cooper_rl.synthesis.wrong_numbers import wrong_answer
+from cooper_rl.synthesis.rewrite import closing, rewritten, rounded, stated
+from cooper_rl.synthesis.wrong_numbers import figures, perturb, wrong_answer
 from cooper_rl.verifiers.math.markup import same_text
 from cooper_rl.verifiers.math.stated import hedged, read
 

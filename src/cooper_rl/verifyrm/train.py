@@ -19,7 +19,7 @@ from cooper_rl.records import THRESHOLD, LabelledCompletion
 from cooper_rl.settings.files import check_model_folder, is_adapters, resolve_model, written_base
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.synthesis.augment import augmented
-from cooper_rl.synthesis.counterfactual import counterfactuals, mentioning_two, under_aliases
+from cooper_rl.synthesis.other_reference import counterfactuals, mentioning_two, under_aliases
 from cooper_rl.verifyrm.adapters import is_reward_model, round_adapters, set_difference, store_in_bfloat16
 from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.losses import bce_loss

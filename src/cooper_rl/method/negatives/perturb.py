@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cooper_rl.method.negatives.source import NegativeSource, Slot
 from cooper_rl.records import Batch
-from cooper_rl.synthesis.perturb import perturb
+from cooper_rl.synthesis.wrong_numbers import perturb
 
 
 class Perturb(NegativeSource):
