@@ -18,7 +18,7 @@ import yaml
 from results_experiment import environment, markdown, run
 
 from cooper_rl.engines.parts import environment as surroundings
-from cooper_rl.evaluation.reward_model import EvalSettings, evaluate_files
+from cooper_rl.evaluation.eval_rm import EvalSettings, evaluate_files
 from cooper_rl.jsonl import write_atomically
 
 ROOT = Path(__file__).parents[1]

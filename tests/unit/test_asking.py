@@ -14,7 +14,7 @@ from cooper_rl.domains.generated import ReasoningGymTask
 from cooper_rl.domains.public import Gsm8k
 from cooper_rl.errors import BackendError, BadInputError
 from cooper_rl.evaluation.benchmarks import evaluate_model, read_results
-from cooper_rl.evaluation.reward_model import EvalSettings, evaluate_files
+from cooper_rl.evaluation.eval_rm import EvalSettings, evaluate_files
 from cooper_rl.generation import OpenAIServer, Sampling
 from cooper_rl.generation.draw import drawn_of_nucleus
 from cooper_rl.generation.sample import ends_of, rendered

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.evaluation.references import best_of_references, measured_twice, under_wrong_references
-from cooper_rl.evaluation.reward_model import EvalSettings, as_lines, evaluate_files, heldout
+from cooper_rl.evaluation.eval_rm import EvalSettings, as_lines, evaluate_files, heldout
+from cooper_rl.evaluation.judges import best_of_references, measured_twice, under_wrong_references
 from cooper_rl.records import LabelledCompletion, Problem
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.synthesis.exclusion import states

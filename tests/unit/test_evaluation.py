@@ -8,9 +8,9 @@ import pytest
 from cooper_rl.cli import app
 from cooper_rl.confusion import Confusion
 from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.evaluation.eval_rm import EvalSettings, answer_type, drawn, evaluate_files
 from cooper_rl.evaluation.metrics import auroc, bootstrap, calibration_error, metrics_of
 from cooper_rl.evaluation.published import check_labelled, load_labelled
-from cooper_rl.evaluation.reward_model import EvalSettings, answer_type, drawn, evaluate_files
 from cooper_rl.records import LabelledCompletion, Problem, Verdict
 from cooper_rl.synthesis.probes import PROBES, probe_triples
 from cooper_rl.synthesis.wrong_numbers import wrong_answer

@@ -11,7 +11,7 @@ import pytest
 from tests.rollouts import change
 
 from cooper_rl.errors import BadInputError, CooperError
-from cooper_rl.evaluation.reward_model import EvalSettings, as_lines, evaluate_files
+from cooper_rl.evaluation.eval_rm import EvalSettings, as_lines, evaluate_files
 from cooper_rl.method.alarm import AcceptanceAlarm, HackingAlarm
 from cooper_rl.method.audit import ACCEPTANCE as RATE
 from cooper_rl.method.build import make_cooper

@@ -72,8 +72,8 @@ def eval_rm(
     """
     import json
 
+    from cooper_rl.evaluation.eval_rm import EvalSettings, as_lines, evaluate_files
     from cooper_rl.evaluation.published import check_labelled
-    from cooper_rl.evaluation.reward_model import EvalSettings, as_lines, evaluate_files
     from cooper_rl.settings.files import check_model_folder, resolve_model
 
     if model:

@@ -7,7 +7,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cooper_rl.columns.reference import aliases_of
+from cooper_rl.columns import aliases_of
 from cooper_rl.errors import BadInputError
 from cooper_rl.jsonl import COMPLETION_FIELDS, REFERENCE_FIELDS, has_label, label_of, line_of, records, text_field
 from cooper_rl.records import LabelledCompletion, Triple

@@ -1,4 +1,4 @@
-"""Numbers, exact, rounded, in percent or with a unit; several at once: lists, intervals, counts and orders of things."""
+"""Numbers, exact, rounded, in percent or with a unit; and lists, intervals, counts and orders of several."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""What a judge makes of a set's reference answers: the best of several right ones, and a wrong one.
+"""Judges of labelled completions, each a function from triples to scores, and what they make of reference answers.
 
-A wrong reference answer is that of another question of the set. A right completion is wrong under it. A judge that
-accepts the completion all the same has not read the reference.
+The rule and a language model are judges beside the reward model. Each is asked under the best of several right
+references, and under a wrong one, which is that of another question of the set. A right completion is wrong under it. A
+judge that accepts the completion all the same has not read the reference.
 """
 
 from __future__ import annotations
@@ -14,13 +15,41 @@ from typing import Any
 import numpy as np
 
 from cooper_rl.confusion import Confusion
+from cooper_rl.errors import BackendError
 from cooper_rl.evaluation.metrics import Bools, Floats
+from cooper_rl.generation import Sampling, load_generator
+from cooper_rl.labelling.judge import judge_prompt, read_vote
 from cooper_rl.method.audit import wilson
-from cooper_rl.records import THRESHOLD, LabelledCompletion
+from cooper_rl.records import THRESHOLD, LabelledCompletion, Verdict
+from cooper_rl.settings.files import resolve_model
 from cooper_rl.synthesis.exclusion import bare
 from cooper_rl.synthesis.other_reference import AnswerPool, counterfactual
+from cooper_rl.verifiers import RuleVerifier
 
 Judge = Callable[[Sequence[LabelledCompletion]], Floats]
+
+
+def rule_scores(kind: str, triples: Sequence[LabelledCompletion]) -> Floats:
+    """1 where the rule says CORRECT, else 0. A completion that the rule cannot judge gets 0."""
+    with RuleVerifier(kind) as verifier:
+        verdicts = verifier.verify_many([t.reference_answer for t in triples], [t.completion for t in triples])
+    return np.array([float(verdict is Verdict.CORRECT) for verdict in verdicts])
+
+
+def judge_scores(name: str, triples: Sequence[LabelledCompletion]) -> Floats:
+    """A language model's votes: 1 for correct, 0 for incorrect, 0.5 for an abstention or a prompt that it refuses.
+
+    Raises:
+        BackendError: the judge did not answer.
+    """
+    prompts = [judge_prompt(t.question, t.reference_answer, t.completion) for t in triples]
+    value, scores = {True: 1.0, False: 0.0, None: 0.5}, np.zeros(len(prompts))
+    generator = load_generator(resolve_model(name, "policy"))
+    for index, generation in generator.stream(prompts, Sampling(256), [0] * len(prompts)):
+        if generation.text is None and not generation.refused:
+            raise BackendError(f"{name}: the judge gave no answer ({generation.finish_reason})")
+        scores[index] = value[read_vote(generation.text, cut_off=generation.finish_reason == "length")]
+    return scores
 
 
 def best_of_references(judge: Judge) -> Judge:

@@ -11,17 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cooper_rl.errors import BackendError, BadInputError
+from cooper_rl.errors import BadInputError
+from cooper_rl.evaluation.judges import (
+    Judge,
+    best_of_references,
+    judge_scores,
+    measured_twice,
+    rejected,
+    rule_scores,
+    under_wrong_references,
+)
 from cooper_rl.evaluation.metrics import Bools, Floats, bootstrap, metrics_of
 from cooper_rl.evaluation.process import PROCESSBENCH, evaluate_process, load_process, process_lines
 from cooper_rl.evaluation.published import load_labelled
-from cooper_rl.evaluation.references import Judge, best_of_references, measured_twice, rejected, under_wrong_references
-from cooper_rl.generation import Sampling, load_generator
-from cooper_rl.labelling.judge import judge_prompt, read_vote
-from cooper_rl.records import LabelledCompletion, Problem, Verdict
-from cooper_rl.settings.files import resolve_model
+from cooper_rl.records import LabelledCompletion, Problem
 from cooper_rl.synthesis.probes import probe_triples
-from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifiers.math.reader import form_of
 from cooper_rl.verifiers.math.stated import is_solution
 
@@ -153,29 +157,6 @@ def judges_of(settings: EvalSettings, model: VerifyRM | None) -> dict[str, Judge
         judges["judge"] = lambda triples: judge_scores(str(settings.judge), triples)
     judges["always wrong"] = lambda triples: np.zeros(len(triples))
     return judges | settings.judges
-
-
-def rule_scores(kind: str, triples: Sequence[LabelledCompletion]) -> Floats:
-    """1 where the rule says CORRECT, else 0. A completion that the rule cannot judge gets 0."""
-    with RuleVerifier(kind) as verifier:
-        verdicts = verifier.verify_many([t.reference_answer for t in triples], [t.completion for t in triples])
-    return np.array([float(verdict is Verdict.CORRECT) for verdict in verdicts])
-
-
-def judge_scores(name: str, triples: Sequence[LabelledCompletion]) -> Floats:
-    """A language model's votes: 1 for correct, 0 for incorrect, 0.5 for an abstention or a prompt that it refuses.
-
-    Raises:
-        BackendError: the judge did not answer.
-    """
-    prompts = [judge_prompt(t.question, t.reference_answer, t.completion) for t in triples]
-    value, scores = {True: 1.0, False: 0.0, None: 0.5}, np.zeros(len(prompts))
-    generator = load_generator(resolve_model(name, "policy"))
-    for index, generation in generator.stream(prompts, Sampling(256), [0] * len(prompts)):
-        if generation.text is None and not generation.refused:
-            raise BackendError(f"{name}: the judge gave no answer ({generation.finish_reason})")
-        scores[index] = value[read_vote(generation.text, cut_off=generation.finish_reason == "length")]
-    return scores
 
 
 def with_intervals(scores_B: Floats, correct_B: Bools, settings: EvalSettings) -> dict[str, Any]:
