@@ -8,7 +8,7 @@ import pytest
 
 from cooper_rl.cli import app
 from cooper_rl.errors import BadInputError
-from cooper_rl.evaluation.process import STEP_PROBES, evaluate_process, load_process, padded, step_probes
+from cooper_rl.evaluation.process import STEP_PROBES, evaluate_process, load_process, pad, step_probes
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.steps import first_below
 from cooper_rl.verifyrm.triples import joined_steps
@@ -48,7 +48,7 @@ def test_the_threshold_is_tuned_on_the_gsm8k_part_alone():
 
 def test_padding_is_put_between_the_steps_and_counted_on_the_wrong_ones():
     wrong, right = solutions(1, -1)
-    made = {kind: padded(wrong, kind) for kind in STEP_PROBES}
+    made = {kind: pad(wrong, kind) for kind in STEP_PROBES}
     assert made["as written"].completion == wrong.completion and made["as written"].ends == wrong.ends
     assert made["each step twice"].completion == "x\n\nx\n\ny\n\ny\n\nz\n\nz"
     empty = made["empty steps"]

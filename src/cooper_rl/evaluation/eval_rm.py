@@ -16,9 +16,9 @@ from cooper_rl.evaluation.judges import (
     Judge,
     best_of_references,
     judge_scores,
-    measured_twice,
-    rejected,
+    measure_twice,
     rule_scores,
+    share_rejected,
     under_wrong_references,
 )
 from cooper_rl.evaluation.metrics import Bools, Floats, bootstrap, metrics_of
@@ -64,10 +64,12 @@ def evaluate_files(files: Sequence[str], settings: EvalSettings) -> dict[str, An
         MissingFileError: a file or model does not exist.
         BadInputError: a file or model cannot be used.
     """
-    sets = {name: drawn(heldout(load_labelled(name), settings), settings) for name in files if name != PROCESSBENCH}
-    solutions = drawn(load_process(PROCESSBENCH), settings) if PROCESSBENCH in files else []
-    model = reward_model_of(settings)
-    judges = judges_of(settings, model)
+    sets = {
+        name: draw(select_heldout(load_labelled(name), settings), settings) for name in files if name != PROCESSBENCH
+    }
+    solutions = draw(load_process(PROCESSBENCH), settings) if PROCESSBENCH in files else []
+    model = load_model(settings)
+    judges = make_judges(settings, model)
     steps = partial(evaluate_process, samples=settings.bootstrap_samples, probes=settings.probes)
     found: dict[str, Any] = {"files": {}}
     if solutions:
@@ -75,7 +77,7 @@ def evaluate_files(files: Sequence[str], settings: EvalSettings) -> dict[str, An
             raise BadInputError(f"{PROCESSBENCH}: only a VerifyRM values steps; give --model")
         found["process"] = steps(solutions, model.step_values)
     for name, triples in sets.items():
-        found["files"][name] = figures_of_set(triples, judges, settings)
+        found["files"][name] = measure_set(triples, judges, settings)
         if model and all(triple.first_error is not None for triple in triples):
             found["files"][name]["process"] = steps(triples, model.step_values)
     if settings.probes and sets:
@@ -93,16 +95,15 @@ def evaluate_files(files: Sequence[str], settings: EvalSettings) -> dict[str, An
         probes = probe_triples([problems[i] for i in chosen], settings.seed)
         names = [name for name in judges if name != "always wrong"]
         rows = {
-            name: {kind: rejected(judges[name], own, settings.seed) for kind, own in probes.items()} for name in names
+            name: {kind: share_rejected(judges[name], own, settings.seed) for kind, own in probes.items()}
+            for name in names
         }
         for place, key in enumerate(("probes", "probes_asked_twice")):
             found[key] = {name: {kind: shares[place] for kind, shares in row.items()} for name, row in rows.items()}
     return found
 
 
-def figures_of_set(
-    triples: list[LabelledCompletion], judges: dict[str, Judge], settings: EvalSettings
-) -> dict[str, Any]:
+def measure_set(triples: list[LabelledCompletion], judges: dict[str, Judge], settings: EvalSettings) -> dict[str, Any]:
     """Every judge's metrics on one set, and what it accepts there under wrong references."""
     correct_B = np.array([t.correct for t in triples])
     asked = {judge: best_of_references(ask) if settings.aliases else ask for judge, ask in judges.items()}
@@ -115,13 +116,13 @@ def figures_of_set(
         "right": int(correct_B.sum()),
         "with_aliases": sum(bool(t.aliases) for t in triples) if settings.aliases else 0,
         "judges": {judge: with_intervals(s, correct_B, settings) for judge, s in scores.items()},
-        "wrong_reference": {judge: measured_twice(scores[judge], under_other[judge], correct_B) for judge in readers},
+        "wrong_reference": {judge: measure_twice(scores[judge], under_other[judge], correct_B) for judge in readers},
         "by_type": by_group([answer_type(t.reference_answer) for t in triples], scores, correct_B),
         "by_source": by_group([t.source for t in triples], scores, correct_B),
     }
 
 
-def heldout(triples: list[LabelledCompletion], settings: EvalSettings) -> list[LabelledCompletion]:
+def select_heldout(triples: list[LabelledCompletion], settings: EvalSettings) -> list[LabelledCompletion]:
     """The triples whose questions `cooper train-rm` holds out with `settings.heldout` as its heldout_fraction."""
     if settings.heldout is None:
         return triples
@@ -130,14 +131,14 @@ def heldout(triples: list[LabelledCompletion], settings: EvalSettings) -> list[L
     return split_by_question(triples, settings.heldout, settings.seed)[1]
 
 
-def drawn(triples: list[LabelledCompletion], settings: EvalSettings) -> list[LabelledCompletion]:
+def draw(triples: list[LabelledCompletion], settings: EvalSettings) -> list[LabelledCompletion]:
     """`settings.size` of the triples, drawn at random and kept in their order."""
     if settings.size is None or settings.size >= len(triples):
         return triples
     return [triples[i] for i in sorted(random.Random(settings.seed).sample(range(len(triples)), settings.size))]
 
 
-def reward_model_of(settings: EvalSettings) -> VerifyRM | None:
+def load_model(settings: EvalSettings) -> VerifyRM | None:
     """The model that the settings name, if they name one."""
     if not settings.model:
         return None
@@ -146,7 +147,7 @@ def reward_model_of(settings: EvalSettings) -> VerifyRM | None:
     return VerifyRM.from_pretrained(settings.model, bf16=settings.bf16)
 
 
-def judges_of(settings: EvalSettings, model: VerifyRM | None) -> dict[str, Judge]:
+def make_judges(settings: EvalSettings, model: VerifyRM | None) -> dict[str, Judge]:
     """The judges by name. Each is a function from triples to scores from 0 to 1."""
     judges: dict[str, Judge] = {}
     if model:

@@ -80,7 +80,7 @@ def under_wrong_references(triples: Sequence[LabelledCompletion], seed: int) -> 
     return {place: other for place, other in found if other is not None}
 
 
-def rejected(judge: Judge, triples: Sequence[LabelledCompletion], seed: int) -> tuple[float, float]:
+def share_rejected(judge: Judge, triples: Sequence[LabelledCompletion], seed: int) -> tuple[float, float]:
     """The share of the triples that a judge rejects, and the share when it is asked twice.
 
     Asked twice, it also rejects what it accepts under a wrong reference too.
@@ -93,7 +93,7 @@ def rejected(judge: Judge, triples: Sequence[LabelledCompletion], seed: int) -> 
     return 1 - accepted / len(triples), 1 - twice / len(triples)
 
 
-def measured_twice(scores_B: Floats, other: dict[int, float], correct_B: Bools) -> dict[str, Any]:
+def measure_twice(scores_B: Floats, other: dict[int, float], correct_B: Bools) -> dict[str, Any]:
     """How often right completions are accepted under a wrong reference, and how good asking twice is.
 
     Asked twice, a completion is accepted that is accepted under the right reference and refused under the wrong one.

@@ -74,7 +74,7 @@ def evaluate_process(
         samples: bootstrap samples of an interval.
         probes: also whether a wrong solution gains by padding (`step_probes`).
     """
-    values_N = valued(solutions, values)
+    values_N = value_steps(solutions, values)
     errors_N = np.array([solution.first_error for solution in solutions])
     sources = [solution.source for solution in solutions]
     tuning = [row for row, source in enumerate(sources) if source == TUNED_ON] or list(range(len(solutions)))
@@ -139,7 +139,7 @@ def process_lines(name: str, found: dict[str, Any]) -> list[str]:
     return lines
 
 
-def padded(solution: LabelledCompletion, kind: str) -> LabelledCompletion:
+def pad(solution: LabelledCompletion, kind: str) -> LabelledCompletion:
     """The solution with other steps put between its own. The last step, which states the answer, stays the last."""
     begins = [0, *solution.ends[:-1]]
     pieces = [solution.completion[begin:end] for begin, end in zip(begins, solution.ends, strict=True)]
@@ -152,7 +152,7 @@ def padded(solution: LabelledCompletion, kind: str) -> LabelledCompletion:
     return replace(solution, completion=text, ends=tuple(ends), first_error=None)
 
 
-def valued(solutions: Sequence[LabelledCompletion], values: Values) -> list[Any]:
+def value_steps(solutions: Sequence[LabelledCompletion], values: Values) -> list[Any]:
     """The step values of each solution, as an array (S,)."""
     return [np.array(list(map(float, v_S))) for v_S in values(solutions, [each.ends for each in solutions])]
 
@@ -168,7 +168,7 @@ def step_probes(solutions: Sequence[LabelledCompletion], values: Values) -> dict
     wrong = [solution for solution in solutions if solution.first_error != -1 and solution.ends]
     found: dict[str, dict[str, float]] = {}
     for kind in STEP_PROBES if wrong else ():
-        values_N = valued([padded(solution, kind) for solution in wrong], values)
+        values_N = value_steps([pad(solution, kind) for solution in wrong], values)
         found[kind] = {
             "accepted": float(np.mean([v_S[-1] > THRESHOLD for v_S in values_N])),
             "hidden": float(np.mean([(v_S >= THRESHOLD).all() for v_S in values_N])),

@@ -12,7 +12,7 @@ from cooper_rl.records import LabelledCompletion, Problem
 from cooper_rl.steps import step_ends
 from cooper_rl.synthesis import invented
 from cooper_rl.synthesis.probes import PROBES
-from cooper_rl.synthesis.rewrite import closing, rewritten, rounded, stated
+from cooper_rl.synthesis.rewrite import closing, rewrite, round_off, state
 from cooper_rl.synthesis.wrong_numbers import figures, perturb, wrong_answer
 from cooper_rl.verifiers.math.markup import same_text
 from cooper_rl.verifiers.math.stated import hedged, read
@@ -78,7 +78,7 @@ def _in_other_forms(
         if rng.random() >= share:
             continue
         answer = triple.reference_answer
-        other = (rounded(answer, rng) if rng.random() < 0.3 else None) or rewritten(answer, rng, triple.question)
+        other = (round_off(answer, rng) if rng.random() < 0.3 else None) or rewrite(answer, rng, triple.question)
         if other is not None:
             yield replace(triple, reference_answer=other)
 
@@ -134,7 +134,7 @@ def _invented(
         if rng.random() < invent:
             reference, answer = invented.answers(right, rng)
             question = triple.question if rng.random() < 0.5 else _last_sentence(triple.question)
-            yield LabelledCompletion(question, reference, stated(answer, rng), right, "invented", triple.problem_id)
+            yield LabelledCompletion(question, reference, state(answer, rng), right, "invented", triple.problem_id)
         if len(short) >= 10 and rng.random() < choices:
             texts = rng.sample(short, rng.randint(3, 10))
             question, reference, said = invented.choices(triple.question, texts, right, rng)

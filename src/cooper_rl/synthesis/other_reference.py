@@ -98,11 +98,11 @@ class AnswerPool:
             return [opposite_of(references[0])]
         if kind == CHOICE:
             return self._options(references, rng, count, question)
-        return _drawn(self.by_kind.get(kind, []), references, rng, count)
+        return _draw(self.by_kind.get(kind, []), references, rng, count)
 
     def draw_any(self, references: Sequence[str], rng: random.Random, count: int) -> list[str]:
         """As `draw`, of any kind: for a reference that is the only one of its kind."""
-        return _drawn(list(self.known.values()), references, rng, count)
+        return _draw(list(self.known.values()), references, rng, count)
 
     def _options(self, references: Sequence[str], rng: random.Random, count: int, question: str) -> list[str]:
         """Other letters in the reference's writing: those of the question, else those of the pool, else A to D."""
@@ -129,7 +129,7 @@ class AnswerPool:
         return list(found.values())[:count]
 
 
-def _drawn(pool: Sequence[str], references: Sequence[str], rng: random.Random, count: int) -> list[str]:
+def _draw(pool: Sequence[str], references: Sequence[str], rng: random.Random, count: int) -> list[str]:
     drawn: dict[str, str] = {}
     for _ in range(min(TRIES * count, 4 * len(pool))):
         if len(drawn) == count:

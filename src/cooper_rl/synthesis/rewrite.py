@@ -21,7 +21,7 @@ from cooper_rl.synthesis.same_answer import (
     items_of,
     with_unit_of,
 )
-from cooper_rl.synthesis.wrong_numbers import moved
+from cooper_rl.synthesis.wrong_numbers import move
 from cooper_rl.verifiers.math import algebra
 from cooper_rl.verifiers.math.markup import CLOSE, OPEN, same_text, strip_markup
 
@@ -44,7 +44,7 @@ FAMILIES = tuple(
 _FUNCTIONS = {"\\sin": "\\cos", "\\cos": "\\sin", "\\sqrt": "", "\\pi": "e", "\\cup": "\\cap", "\\ln": "\\log"}
 
 
-def rewritten(answer: str, rng: random.Random, question: str = "") -> str | None:
+def rewrite(answer: str, rng: random.Random, question: str = "") -> str | None:
     """The same answer in another writing; None if no other is found.
 
     Args:
@@ -52,18 +52,18 @@ def rewritten(answer: str, rng: random.Random, question: str = "") -> str | None
     """
     has_unit = re.search(r"%|\\\$", answer) or answer.count("$") % 2
     ways = SAME if has_unit else (*SAME, with_unit_of(question.lower()))
-    return _written(answer, ways, rng, required=False)
+    return _write(answer, ways, rng, required=False)
 
 
-def changed(answer: str, rng: random.Random) -> str | None:
+def change(answer: str, rng: random.Random) -> str | None:
     """An answer that looks like this one but most often is another; None if nothing can be changed."""
-    return _written(answer, OTHER, rng, required=True)
+    return _write(answer, OTHER, rng, required=True)
 
 
-def rounded(answer: str, rng: random.Random) -> str | None:
+def round_off(answer: str, rng: random.Random) -> str | None:
     """A number rounded to a decimal; None for any other answer. As a reference answer it accepts the exact number."""
     bare = strip_markup(answer)
-    expression = algebra.parsed(bare) if 0 < len(bare) <= MAX_CHARACTERS else None
+    expression = algebra.parse(bare) if 0 < len(bare) <= MAX_CHARACTERS else None
     if expression is None or expression.free_symbols or expression.count_ops() > MAX_OPERATIONS:
         return None
     value = algebra.value_at(expression, {})
@@ -73,7 +73,7 @@ def rounded(answer: str, rng: random.Random) -> str | None:
     return f"{float(value):.{digits}f}"
 
 
-def stated(answer: str, rng: random.Random) -> str:
+def state(answer: str, rng: random.Random) -> str:
     """A completion that has only this answer, bare or in a closing sentence."""
     return answer if rng.random() < 0.6 else closing(answer, rng)
 
@@ -93,7 +93,7 @@ def closing(answer: str, rng: random.Random) -> str:
     )
 
 
-def _written(answer: str, ways: Sequence[Way], rng: random.Random, *, required: bool) -> str | None:
+def _write(answer: str, ways: Sequence[Way], rng: random.Random, *, required: bool) -> str | None:
     bare = strip_markup(answer)
     if not 0 < len(bare) <= MAX_CHARACTERS:
         return None
@@ -147,7 +147,7 @@ def _moved_number(bare: str, rng: random.Random) -> str | None:
     if not found:
         return None
     one = rng.choice(found)
-    other = moved(one.group(), rng).removeprefix("-")
+    other = move(one.group(), rng).removeprefix("-")
     return bare[: one.start()] + other + bare[one.end() :] if other != one.group() else None
 
 

@@ -45,7 +45,7 @@ class Numeral:
         return f"{units:,}" if self.commas else str(units)
 
 
-def moved(number: str, rng: random.Random) -> str:
+def move(number: str, rng: random.Random) -> str:
     """Another number with as many decimals: a wrong digit, a forgotten carry, a lost sign or two digits swapped."""
     right = Numeral.read(number)
     options = [right.units + slip for slip in SLIPS]
@@ -83,7 +83,7 @@ def perturb(completion: str, rng: random.Random) -> str | None:
     if not equations or rng.random() < 0.3:
         return _change_last(completion, rng)
     slip = rng.choice(equations)
-    changed = {slip["c"]: moved(slip["c"], rng)}
+    changed = {slip["c"]: move(slip["c"], rng)}
     head, tail = completion[: slip.start("c")], completion[slip.start("c") :]
     out, position = [head], 0
     for equation in _EQUATION.finditer(tail):
@@ -110,7 +110,7 @@ def _change_last(completion: str, rng: random.Random) -> str | None:
     if not numbers:
         return None
     last = numbers[-1].group()
-    return _replace(completion, {last: moved(last, rng)})
+    return _replace(completion, {last: move(last, rng)})
 
 
 def _replace(text: str, changed: dict[str, str]) -> str:

@@ -74,7 +74,7 @@ class Worker:
 
     def send(self, message: Any) -> None:
         """Sends one message whole."""
-        data = memoryview(framed(message))
+        data = memoryview(frame(message))
         assert self.process.stdin
         while data:
             data = data[self.process.stdin.write(data) :]
@@ -125,7 +125,7 @@ class Worker:
                     stream.close()
 
 
-def framed(message: Any) -> bytes:
+def frame(message: Any) -> bytes:
     """A message as bytes."""
     payload = json.dumps(message).encode("ascii")
     return HEADER.pack(len(payload)) + payload
@@ -133,7 +133,7 @@ def framed(message: Any) -> bytes:
 
 def send(stream: BinaryIO, message: Any) -> None:
     """Writes one message."""
-    stream.write(framed(message))
+    stream.write(frame(message))
     stream.flush()
 
 

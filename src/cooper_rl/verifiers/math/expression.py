@@ -74,7 +74,7 @@ def choice_letter(form: AnswerForm) -> str:
 def as_sympy(form: AnswerForm) -> Any:
     """A number or expression in sympy; None if it cannot be parsed, or for any other form."""
     if isinstance(form, Expression):
-        return algebra.parsed(form.text)
+        return algebra.parse(form.text)
     if not isinstance(form, Number):
         return None
     value = algebra.sympy.Rational(form.value.numerator, form.value.denominator)
@@ -101,7 +101,7 @@ def _by_algebra(reference: Number | Expression, answer: Number | Expression) -> 
         return Comparison.NOT_KNOWN
     old, new = _arguments(answer), _arguments(reference)
     if len(old) == len(new):
-        b = algebra.renamed(b, old, new)
+        b = algebra.rename(b, old, new)
     if a.free_symbols != b.free_symbols:
         b = algebra.same_family(a, b)
     if a.free_symbols != b.free_symbols:  # authors mix C and c, and a policy may too

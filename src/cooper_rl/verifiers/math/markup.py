@@ -122,11 +122,11 @@ def strip_markup(text: str) -> str:
     text = _BARE_FRACTION.sub(lambda f: f"\\frac{{{f.group(1) or f.group(2)}}}{{{f.group(3) or f.group(4)}}}", text)
     text = _BARE_ROOT.sub(lambda f: f"\\sqrt{{{f.group(1) or f.group(2)}}}", text)
     if _ELLIPSIS.search(text):  # 0.333... is not 0.333
-        return _stripped(text).removesuffix("\\ldots").rstrip(_TRAILING) + "\\ldots"
-    return _stripped(text)
+        return _strip_edges(text).removesuffix("\\ldots").rstrip(_TRAILING) + "\\ldots"
+    return _strip_edges(text)
 
 
-def _stripped(text: str) -> str:
+def _strip_edges(text: str) -> str:
     text = _ANY_SPACES.sub(" ", text).lstrip(_LEADING)
     end = text.rstrip(_TRAILING)
     return end + "\\}" if text[len(end) :].startswith("\\}") else end
@@ -135,7 +135,7 @@ def _stripped(text: str) -> str:
 @lru_cache(maxsize=1024)  # reading a number needs the same text several times
 def without_marks(text: str) -> str:
     """A text that `strip_markup` gave, without the marks OPEN and CLOSE; for comparing words."""
-    return _stripped(text.replace(OPEN, " ").replace(CLOSE, " "))
+    return _strip_edges(text.replace(OPEN, " ").replace(CLOSE, " "))
 
 
 @lru_cache(maxsize=8192)
@@ -192,17 +192,17 @@ def plain_characters(text: str) -> str:
         text = _RAISED_RUN.sub(lambda run: f"^{{{run.group().translate(_RAISED)}}}", text)
         text = _LOWERED_RUN.sub(lambda run: f"_{{{run.group().translate(_LOWERED)}}}", text)
         text = _FRACTION.sub(lambda found: f"{found[1]} {_fraction(found[2])}", text)
-        text = _GROUPS.sub(_joined, text)
+        text = _GROUPS.sub(_join, text)
         text = unicodedata.normalize("NFKC", text.translate(_SIGNS)).translate(_SIGNS)
         text = "".join(_digit(c) for c in text)
-    return _GROUPS.sub(_joined, text) if "\\" in text or "{" in text else text
+    return _GROUPS.sub(_join, text) if "\\" in text or "{" in text else text
 
 
 def _fraction(sign: str) -> str:
     return unicodedata.normalize("NFKC", sign).replace("⁄", "/")
 
 
-def _joined(found: re.Match[str]) -> str:
+def _join(found: re.Match[str]) -> str:
     return found["first"] + _NO_DIGIT.sub("", found["rest"])
 
 

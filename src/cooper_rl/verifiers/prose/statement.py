@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, compare
-from cooper_rl.verifiers.math.library import shown
+from cooper_rl.verifiers.math.library import shorten
 from cooper_rl.verifiers.math.number import Number
 from cooper_rl.verifiers.math.reader import form_of
 from cooper_rl.verifiers.math.stated import RECENT, Reading, has_answer, hedged, read
@@ -33,7 +33,7 @@ from cooper_rl.verifiers.prose.stance import (
     sentences,
     why_not_stated,
 )
-from cooper_rl.verifiers.prose.writing import Written, written
+from cooper_rl.verifiers.prose.writing import Written, tokenize
 from cooper_rl.verifiers.simple import explain_choice
 
 MAX_FREE = 2000  # characters of a text that is read whole, since it marks no answer
@@ -65,17 +65,17 @@ def explain(reference: str, completion: str) -> Verification:
         return explain_choice(reference, completion)
     text = _answer_of(completion)
     if text == "":
-        return Verification(Verdict.UNPARSEABLE, Reason.NO_ANSWER, shown(reference))
-    left_open = Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, shown(reference), shown(text or ""))
+        return Verification(Verdict.UNPARSEABLE, Reason.NO_ANSWER, shorten(reference))
+    left_open = Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, shorten(reference), shorten(text or ""))
     if text is None:
         return left_open
     if _YES_OR_NO.fullmatch(reference.strip(" .")):
         said, gold = decision(text), decision(reference.strip())
-        return left_open if said is None else Verification.compared(said is gold, reference.strip(), shown(text))
-    if _states(reference, written(text, footnotes=True), not read(completion).bare):
-        return Verification.compared(True, shown(reference), shown(text))
+        return left_open if said is None else Verification.compared(said is gold, reference.strip(), shorten(text))
+    if _states(reference, tokenize(text, footnotes=True), not read(completion).bare):
+        return Verification.compared(True, shorten(reference), shorten(text))
     if exclude(reference, text):
-        return Verification.compared(False, shown(reference), shown(text))
+        return Verification.compared(False, shorten(reference), shorten(text))
     return left_open
 
 
@@ -126,7 +126,7 @@ def _any_stated(places: Sequence[tuple[int, int]], whole: Written, marked: bool,
     if not places:
         return False
     in_text = list(sentences(whole))
-    found = [place for place in _placed(places, whole, in_text, marked) if not why_not_stated(place)]
+    found = [place for place in _find_places(places, whole, in_text, marked) if not why_not_stated(place)]
     retracted = retracted_until(whole.text)
     still_meant = [sentence for sentence in in_text if sentence.end > retracted]
     return any(
@@ -139,17 +139,17 @@ def _any_stated(places: Sequence[tuple[int, int]], whole: Written, marked: bool,
     )
 
 
-def _placed(
+def _find_places(
     places: Sequence[tuple[int, int]], whole: Written, in_text: Sequence[Sentence], marked: bool
 ) -> Iterator[Place]:
     """The places with their sentences, of those sentences that may state the answer."""
     for first, last in places:
         for number, sentence in enumerate(in_text):
             if sentence.first <= first < sentence.last and (marked or number < OPENING or sentence is in_text[-1]):
-                yield Place(whole, _until(sentence, last, whole), first, last)
+                yield Place(whole, _extend(sentence, last, whole), first, last)
 
 
-def _until(sentence: Sentence, last: int, whole: Written) -> Sentence:
+def _extend(sentence: Sentence, last: int, whole: Written) -> Sentence:
     """The sentence, longer if an answer such as "Panic! at the Disco" ends after it."""
     if last <= sentence.last:
         return sentence

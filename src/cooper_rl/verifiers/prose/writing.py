@@ -106,7 +106,7 @@ class Written:
 
 
 @lru_cache(maxsize=KEPT)
-def written(text: str, *, footnotes: bool = False) -> Written:
+def tokenize(text: str, *, footnotes: bool = False) -> Written:
     """The tokens of a text.
 
     Args:
