@@ -11,7 +11,7 @@ from cooper_rl.extras import optional
 from cooper_rl.records import Verification
 
 Explain = Callable[[str, str], Verification]
-# Fills in what a verification says of the completion, `several_answers` and `answer`; also takes reference, completion.
+# Fills in `several_answers` and `answer` of a verification. The texts are the reference and the completion.
 Complete = Callable[[Verification, str, str], Verification]
 
 KINDS = {
@@ -94,7 +94,7 @@ def load(path: str) -> Explain:
 
 
 def complete_of(explain: Explain) -> Complete:
-    """How the answers are read that a verifier judges: its own attribute `complete`, or else the reader of `math`."""
+    """What completes a verifier's verifications: its own attribute `complete`, or else what `math` reads."""
     complete: Complete = getattr(explain, "complete", None) or _named(COMPLETE)
     return complete
 

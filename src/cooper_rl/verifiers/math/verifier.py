@@ -186,10 +186,9 @@ def _explain_forms(
 
 
 def _may_be_absent(gold: AnswerForm | None, reading: Reading, answer: AnswerForm | None) -> bool:
-    """Whether it proves an answer wrong that the text does not have the reference's number.
+    """Whether an answer is proved wrong if the text does not contain the reference's number.
 
-    It does not where the answer may be that number in a form that was not computed or read, such as `10 + 7`, nor where
-    it is a choice letter.
+    It is not if the answer may be that number in a form that was not computed, such as `10 + 7`, or is a choice letter.
     """
     if answer is None:
         return _states_nothing(reading, answer)
