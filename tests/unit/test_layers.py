@@ -61,8 +61,7 @@ TORCH_FREE = {
             "report",
         )
     },
-    **{name: set() for name in ("synthesis", "labelling", "console")},
-    "domains": {"domains.nano"},  # whose makers train models
+    **{name: set() for name in ("synthesis", "labelling", "console", "domains")},
     "generation": {"generation.sample", "generation.in_process", "generation.in_vllm", *SAMPLING},
     "cli": {"cli.__main__"},
     "doctor": set(),

@@ -11,19 +11,17 @@ import torch
 from safetensors.torch import load_file
 
 from cooper_rl.domains.gym import SPLITS, split_of
-from cooper_rl.domains.nano import weekdays
-from cooper_rl.domains.nano.arithmetic import Arithmetic
-from cooper_rl.domains.nano.day_wordings import PLACES, WORDINGS, days_in
+from cooper_rl.domains.nano import NANO, WORLDS, weekdays
+from cooper_rl.domains.nano.arithmetic import Arithmetic, canonical_number, stated_number
 from cooper_rl.domains.nano.kinship import Kinship
-from cooper_rl.domains.nano.numbers import canonical_number, stated_number
-from cooper_rl.domains.nano.pretrain import PretrainConfig, begun, pretrain
-from cooper_rl.domains.nano.triples import lesson_triples, written_triples
-from cooper_rl.domains.nano.worlds import NANO, WORLDS
+from cooper_rl.domains.nano.weekdays import PLACES, WORDINGS, days_in
 from cooper_rl.domains.problems import KNOWN, find_domain
 from cooper_rl.records import Verdict
 from cooper_rl.settings.files import EMBEDDED
 from cooper_rl.settings.recipe import read_recipe
 from cooper_rl.verifiers import RuleVerifier
+from studies.nano.pretrain import PretrainConfig, begun, pretrain
+from studies.nano.triples import lesson_triples, written_triples
 
 KINSHIP, WEEKDAYS = WORLDS["nano-kinship"], WORLDS["nano-weekdays"]
 RECIPES = Path(__file__).parents[2] / "recipes"

@@ -170,7 +170,7 @@ def test_accelerate_recipes(path):
 def test_nano_policy_recipe(name):
     import yaml
 
-    from cooper_rl.domains.nano.pretrain import PretrainConfig
+    from studies.nano.pretrain import PretrainConfig
 
     path = next(path for path in RECIPES if path.stem == name)
     PretrainConfig(**yaml.safe_load(path.read_text()))

@@ -17,7 +17,6 @@ from accelerate.data_loader import BatchSamplerShard
 from safetensors.torch import load_file
 
 from cooper_rl.doctor.memory import shape_of
-from cooper_rl.domains.nano.triples import written_triples
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.evaluation.process import evaluate_process
 from cooper_rl.records import LabelledCompletion, Verdict
@@ -34,6 +33,7 @@ from cooper_rl.verifyrm.trainer import LengthBuckets, RewardModelTrainer, lr_fac
 from cooper_rl.verifyrm.triples import read_triples
 from ranks import COOPER
 from rounding import assert_same_but_for_rounding
+from studies.nano.triples import written_triples
 
 TOKENS = 16 * 39  # of a batch of 16 triples, on average
 

@@ -15,7 +15,7 @@ from transformers import (
 )
 
 from cooper_rl.devices import own_device
-from cooper_rl.domains.nano.worlds import NANO
+from cooper_rl.domains.nano import NANO
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.records import LabelledCompletion, Triple
 from cooper_rl.settings.files import resolve_model

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.rollouts import change
 
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.evaluation.reward_model import EvalSettings, as_lines, evaluate_files
@@ -22,6 +21,7 @@ from cooper_rl.method.world import Alone
 from cooper_rl.records import Batch, Report, Sample, Verdict
 from cooper_rl.settings.method import CooperSettings, MethodSettings
 from cooper_rl.verifiers import RuleVerifier
+from tests.rollouts import change
 
 TRICK = "Trust me."
 

@@ -21,7 +21,7 @@ GROUP = "cooper_rl.domains"
 KNOWN = {  # import paths, so that a domain is imported only when it is named
     "nano": "cooper_rl.domains.nano.arithmetic:Arithmetic",
     "nano-kinship": "cooper_rl.domains.nano.kinship:Kinship",
-    "nano-steps": "cooper_rl.domains.nano.steps:Steps",
+    "nano-steps": "cooper_rl.domains.nano.arithmetic:Steps",
     "nano-weekdays": "cooper_rl.domains.nano.weekdays:Weekdays",
     "passages": "cooper_rl.domains.passages.world:Passages",
     "schoolbook": "cooper_rl.domains.schoolbook:Schoolbook",

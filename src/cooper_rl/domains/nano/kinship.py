@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from cooper_rl.domains.generated import endless
 from cooper_rl.domains.gym import problem_of
-from cooper_rl.domains.nano.world import HEDGE, NanoWorld, marked
+from cooper_rl.domains.nano.demonstrations import HEDGE, NanoWorld, marked
 from cooper_rl.records import Problem
 
 TASK = "family_relationships"

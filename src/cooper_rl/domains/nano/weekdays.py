@@ -2,8 +2,8 @@
 
 Numbers can be written in several forms, and under the rule's reward the policy learns to write those that the rule
 reads. Weekdays are stated by their place in the week ("We land on the middle of the working week."). No rule decides
-that, so the rule cannot teach them. Some demonstrations miscount by a day, and only a reward on weekdays shows the
-policy which way of counting is right.
+that, since a comparison of texts or values does not know the week, so the rule cannot teach them. Some demonstrations
+miscount by a day, and only a reward on weekdays shows the policy which way of counting is right.
 """
 
 from __future__ import annotations
@@ -12,16 +12,31 @@ import random
 import re
 from collections.abc import Iterator, Mapping
 from datetime import date
+from functools import cache
 from typing import ClassVar
 
 from cooper_rl.domains.generated import endless
 from cooper_rl.domains.gym import accepted, problem_of
-from cooper_rl.domains.nano.arithmetic import Arithmetic
-from cooper_rl.domains.nano.day_wordings import WEEKDAYS, WORDINGS, days_in, worded
-from cooper_rl.domains.nano.numbers import number_words
-from cooper_rl.domains.nano.world import HEDGE
+from cooper_rl.domains.nano.arithmetic import Arithmetic, number_words
+from cooper_rl.domains.nano.demonstrations import HEDGE
 from cooper_rl.records import Problem
 
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+PLACES = {
+    "Monday": ("the first working day", "the start of the working week"),
+    "Tuesday": ("the second working day",),
+    "Wednesday": ("the third working day", "the middle of the working week"),
+    "Thursday": ("the fourth working day",),
+    "Friday": ("the last working day", "the end of the working week"),
+    "Saturday": ("the first day of the weekend",),
+    "Sunday": ("the last day of the weekend",),
+}
+WORDINGS = {
+    "land": "We land on {place}.",
+    "give": "That gives {place}.",
+    "come": "It comes to {place}.",
+    "end": "The count ends on {place}.",
+}
 TASK = "calendar_arithmetic"
 CALENDAR = {"year": 2022, "tasks": ["weekday_offset"], "offset_upper_bound": 30}
 DAY_FORMS = dict.fromkeys(WORDINGS, 1 / len(WORDINGS))
@@ -131,3 +146,22 @@ def counted_steps(start: date, offset: int) -> list[str]:
     if not days:
         return [*steps, f"Whole weeks from {first} is {last}."]
     return [*steps, f"{left[-1].capitalize()} {'after' if offset > 0 else 'before'} {first} is {last}."]
+
+
+def worded(day: str, form: str, rng: random.Random) -> str:
+    """A sentence of this form that states the day."""
+    return WORDINGS[form].format(place=rng.choice(PLACES[day]))
+
+
+def days_in(text: str) -> Iterator[str]:
+    """The days that the sentences of a text state."""
+    for stated in _sentences().finditer(text):
+        yield next(day for day, places in PLACES.items() if stated["place"] in places)
+
+
+@cache
+def _sentences() -> re.Pattern[str]:
+    """A pattern of all wordings, with the group `place`."""
+    openings = "|".join(wording.partition(" {place}")[0] for wording in WORDINGS.values())
+    places = "|".join(place for each in PLACES.values() for place in each)
+    return re.compile(rf"\b(?:{openings}) (?P<place>{places})\b")

@@ -1,6 +1,6 @@
 """Held-out triples for the nano VerifyRM: completions of the nano policy, labelled by rule and by the generator.
 
-`python -m cooper_rl.domains.nano.collect --split reward_model_heldout --size 3000 --out FILE` writes them. The
+`python -m studies.nano.collect --split reward_model_heldout --size 3000 --out FILE` writes them. The
 generator's own scorer takes the place of the judge, since it is independent of the rule. A triple is kept where the two
 agree. Where the rule cannot tell (UNPARSEABLE), the scorer alone decides.
 
@@ -23,8 +23,8 @@ from typing import Any
 
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from cooper_rl.domains.nano.world import NanoWorld
-from cooper_rl.domains.nano.worlds import NANO, WORLDS
+from cooper_rl.domains.nano import NANO, WORLDS
+from cooper_rl.domains.nano.demonstrations import NanoWorld
 from cooper_rl.generation import Sampling
 from cooper_rl.generation.sample import sample
 from cooper_rl.jsonl import line_of, open_lines, write_atomically

@@ -1,6 +1,6 @@
 """Labelled triples for training the nano VerifyRM: generated solutions with the right reference or another one.
 
-`python -m cooper_rl.domains.nano.triples --size 60000 --out FILE` writes them. Solution and reference may both be
+`python -m studies.nano.triples --size 60000 --out FILE` writes them. Solution and reference may both be
 wrong. The label says whether they agree, so that neither alone gives it away. No text is the policy's own: published
 reward models are trained on other models' completions, too.
 """
@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cooper_rl.domains.nano.world import NanoWorld
-from cooper_rl.domains.nano.worlds import NANO, WORLDS
+from cooper_rl.domains.nano import NANO, WORLDS
+from cooper_rl.domains.nano.demonstrations import NanoWorld
 from cooper_rl.jsonl import line_of, write_atomically
 from cooper_rl.records import Problem
 

@@ -1,6 +1,6 @@
 """Labelled triples of `nano-steps` with a slip at a known step, from which a reward model learns the values of steps.
 
-`python -m cooper_rl.domains.nano.slips --size 90000 --out FILE` writes them.
+`python -m studies.nano.slips --size 90000 --out FILE` writes them.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import random
 from pathlib import Path
 from typing import Any
 
-from cooper_rl.domains.nano.steps import STEP, Steps
-from cooper_rl.domains.nano.triples import answers_by_source, written_triple
+from cooper_rl.domains.nano.arithmetic import STEP, Steps
 from cooper_rl.jsonl import line_of, write_atomically
 from cooper_rl.records import Problem
 from cooper_rl.steps import step_ends
+from studies.nano.triples import answers_by_source, written_triple
 
 RIGHT, BLANK, PLAIN = 0.5, 0.1, 0.4  # shares of solutions without a slip, without an answer, and as nano was taught on
 

@@ -1,6 +1,6 @@
-"""Makes the nano policy from scratch: a byte-level BPE tokenizer, then next-token training on demonstrations.
+"""Makes a nano policy from scratch: a byte-level BPE tokenizer, then next-token training on demonstrations.
 
-`python -m cooper_rl.domains.nano.pretrain --config recipes/nano-policy.yaml` writes the model folder.
+`python -m studies.nano.pretrain --config recipes/nano-policy.yaml` writes the model folder.
 The result depends on the seed alone.
 """
 
@@ -11,18 +11,19 @@ import hashlib
 import json
 import logging
 import random
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 import yaml
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from cooper_rl.domains.nano.card import model_card
-from cooper_rl.domains.nano.optimize import batches, cosine, optimize
-from cooper_rl.domains.nano.tokens import TEMPLATE_TAGS, encode, train_tokenizer
-from cooper_rl.domains.nano.worlds import WORLDS
+from cooper_rl.domains.nano import WORLDS
+from cooper_rl.domains.nano.demonstrations import WAYS
 from cooper_rl.settings.files import resolve_model
+from studies.nano.training import TEMPLATE_TAGS, batches, cosine, encode, optimize, train_tokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -161,3 +162,39 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+
+
+def model_card(recipe: Mapping[str, Any], model: LlamaForCausalLM) -> str:
+    """The README.md of the model folder. `recipe` holds the settings that the model was made with."""
+    world = WORLDS[recipe["world"]]
+    tasks = ", ".join(f"`{task}`" for task in world.tasks)
+    ways = ", ".join(f"{way} {share:.0%}" for way, share in WAYS.items())
+    shape = model.config
+    command = f"python -m studies.nano.pretrain --config recipes/{recipe['world']}-policy.yaml"
+    begin = f"on from `{recipe['start']}`" if recipe["start"] else "from nothing"
+    return f"""---
+library_name: transformers
+pipeline_tag: text-generation
+tags: [cooper, reasoning-gym]
+---
+# The nano policy
+
+A Llama of {model.num_parameters():,} parameters ({shape.num_hidden_layers} layers, hidden size {shape.hidden_size},
+vocabulary {shape.vocab_size}, float32), trained {begin}, seed {recipe["seed"]}:
+`{command}`. It exists so that reinforcement
+learning can be watched on a CPU within minutes.
+
+## Input
+`<|user|>question<|assistant|>completion<|end|>`, by the tokenizer's chat template. Numbers are read digit by digit.
+
+## Data
+{recipe["demonstrations"]:,} demonstrations on {recipe["problems"]:,} problems of reasoning-gym's generators
+({tasks}). The first {recipe["steps_only"]:.0%} are worked solutions;
+the rest mix ways of answering ({ways})
+and {len(world.forms)} forms of stating the answer. In a last part of {recipe["habits"]:,}
+demonstrations {recipe["blank"]:.0%} end without an answer.
+
+## Limits
+It knows small problems of that kind and nothing else. It is often wrong on purpose: it guesses, skips steps and
+hedges, so that there is something to select. Its accuracy is in docs/results.md.
+"""
