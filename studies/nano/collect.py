@@ -72,7 +72,7 @@ def record(world: NanoWorld, problem: Problem, completion: str, verdict: Verdict
     }
 
 
-def agreed(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def keep_agreed(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Records where rule and generator do not contradict each other."""
     return [
         r
@@ -106,7 +106,7 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     policy = resolve_model(arguments.policy, "policy")
     records = collect(policy, arguments.split, arguments.size, arguments.seed, world=WORLDS[arguments.world])
-    kept = agreed(records)
+    kept = keep_agreed(records)
     random.Random(arguments.seed).shuffle(kept)
     if arguments.without:
         with open_lines(arguments.without) as lines:

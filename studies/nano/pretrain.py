@@ -79,7 +79,7 @@ def pretrain(config: PretrainConfig) -> None:
     """
     torch.manual_seed(config.seed)
     pairs = demonstrations(config)
-    model, tokenizer = begun(config, pairs)
+    model, tokenizer = begin(config, pairs)
     examples = encode(tokenizer, pairs)
     rng = random.Random(config.seed)
     turn = int(config.steps_only * len(examples))
@@ -102,7 +102,7 @@ def pretrain(config: PretrainConfig) -> None:
     save(model, tokenizer, config, Path(config.output_dir))
 
 
-def begun(config: PretrainConfig, pairs: list[tuple[str, str]]) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
+def begin(config: PretrainConfig, pairs: list[tuple[str, str]]) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
     """The policy to start from, or a new one whose tokenizer is trained on the demonstrations."""
     if config.start:
         folder = resolve_model(config.start, "policy")

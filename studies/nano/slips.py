@@ -25,7 +25,7 @@ def process_triple(world: Steps, problem: Problem, rng: random.Random) -> dict[s
     A tenth has no answer. A reward model that never saw such completions is hacked by them.
     """
     slip = rng.random() >= RIGHT
-    told = world.slipped_at(problem, rng.randint(0, len(problem.metadata["steps"])), rng) if slip else problem
+    told = world.slip_at(problem, rng.randint(0, len(problem.metadata["steps"])), rng) if slip else problem
     completion = world.write(told, rng, "blank" if rng.random() < BLANK else "steps")
     error = world.first_error(problem, completion)
     return {

@@ -39,7 +39,7 @@ def written_triple(
         statements: share of the triples that are bare closing sentences without a question.
     """
     statement = rng.random() < statements and not own_reference
-    told = problem if rng.random() < 0.5 else world.slipped(problem, rng.choice(others))
+    told = problem if rng.random() < 0.5 else world.slip(problem, rng.choice(others))
     completion = world.write(told, rng, "direct" if statement else rng.choice(WAYS))
     reference = told.reference_answer if rng.random() < 0.5 else rng.choice(others)
     reference = problem.reference_answer if own_reference else reference

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cooper_rl.domains.files import local_copy
+from cooper_rl.domains.own_data import local_copy
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.metrics import Floats, bootstrap
 from cooper_rl.evaluation.step_probes import Values, step_probes, valued

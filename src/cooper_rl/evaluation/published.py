@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from cooper_rl.domains.files import local_copy
+from cooper_rl.domains.own_data import local_copy
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.process import PROCESSBENCH
 from cooper_rl.records import LabelledCompletion

@@ -15,10 +15,8 @@ from fractions import Fraction
 from functools import cache
 from typing import Any, ClassVar
 
-from cooper_rl.domains.generated import endless
-from cooper_rl.domains.gym import problem_of
-from cooper_rl.domains.nano.demonstrations import HEDGE, NanoWorld, marked
-from cooper_rl.domains.worked import has_one_digit_factor, product_steps, sum_steps
+from cooper_rl.domains.generated import endless, has_one_digit_factor, problem_of, product_steps, sum_steps
+from cooper_rl.domains.nano.demonstrations import HEDGE, NanoWorld, mark
 from cooper_rl.records import Problem
 from cooper_rl.steps import step_ends
 from cooper_rl.synthesis.wrong_numbers import near_miss
@@ -84,10 +82,10 @@ class Arithmetic(NanoWorld):
 
     def state(self, problem: Problem, answer: str, form: str, rng: random.Random) -> str:
         """The closing sentence that states a number in this form."""
-        if said := marked(answer, form, rng):
+        if said := mark(answer, form, rng):
             return said
         if form == "unit":
-            return f"So it is {grouped(answer)}{unit_of(problem, answer)}."
+            return f"So it is {group_thousands(answer)}{unit_of(problem, answer)}."
         if form == "words" and number_words(answer):
             return rng.choice([f"The answer is {number_words(answer)}.", f"So it is {number_words(answer)}."])
         if form == "aside":
@@ -95,12 +93,12 @@ class Arithmetic(NanoWorld):
             return rng.choice([f"That makes {answer}. I am {sure}% sure.", f"It is {answer}, in {count} steps."])
         if form == "sentence":
             given = re.findall(r"\d+(?:\.\d+)?", problem.question)
-            return f"{grouped(answer)} is what we get from {' and '.join(given[:2])}."
+            return f"{group_thousands(answer)} is what we get from {' and '.join(given[:2])}."
         if form == "ratio" and "." in answer:
             fraction = Fraction(answer)
             percent = f"{fraction * 100}%" if (fraction * 100).denominator == 1 else str(fraction)
             return f"The answer is {rng.choice([str(fraction), percent])}."
-        return f"The answer is {grouped(answer) if form == 'ratio' else answer}."
+        return f"The answer is {group_thousands(answer) if form == 'ratio' else answer}."
 
     def another(self, problem: Problem, answer: str, rng: random.Random) -> str:
         """Another number of similar size with the same number of decimals."""
@@ -147,7 +145,7 @@ class Steps(Arithmetic):
                 return index
         return -1 if self.is_true(problem, completion) else max(0, len(ends) - 1)
 
-    def slipped_at(self, problem: Problem, index: int, rng: random.Random) -> Problem:
+    def slip_at(self, problem: Problem, index: int, rng: random.Random) -> Problem:
         """The problem with a worked solution whose step `index` has a wrong result, which the later steps go on from.
 
         Args:
@@ -193,7 +191,7 @@ def number_words(text: str) -> str | None:
     return f"{words} point {_WORD_OF[int(decimals)]}" if decimals else words
 
 
-def grouped(number: str) -> str:
+def group_thousands(number: str) -> str:
     """A number with commas between its thousands."""
     whole, dot, decimals = number.partition(".")
     return f"{int(whole):,}{dot}{decimals}" if abs(int(whole)) >= 1000 else number

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
-from cooper_rl.domains.gym import GymWorld, accepted
+from cooper_rl.domains.generated import GymWorld, is_accepted
 from cooper_rl.records import Problem
 
 WAYS = {"steps": 0.30, "last_step": 0.20, "direct": 0.30, "hedged": 0.20}
@@ -61,9 +61,9 @@ class NanoWorld(GymWorld):
     def is_true(self, problem: Problem, completion: str) -> bool:
         """Whether the completion states one answer, and the problem's generator accepts it."""
         answer = self.stated(completion)
-        return answer is not None and accepted(problem, answer)
+        return answer is not None and is_accepted(problem, answer)
 
-    def slipped(self, problem: Problem, wrong: str) -> Problem:
+    def slip(self, problem: Problem, wrong: str) -> Problem:
         """The same question with a wrong answer, and a last worked step that leads to it."""
         steps = [*problem.metadata["steps"][:-1], self.last_step_to(problem, wrong)]
         return replace(problem, reference_answer=wrong, metadata={**problem.metadata, "steps": steps})
@@ -86,10 +86,10 @@ class NanoWorld(GymWorld):
             return " ".join([*steps, statement])
         if way == "last_step":
             return f"{steps[-1]} {statement}"
-        return statement if way == "direct" else hedged(answer, self.another(problem, answer, rng), rng)
+        return statement if way == "direct" else hedge(answer, self.another(problem, answer, rng), rng)
 
 
-def hedged(answer: str, other: str, rng: random.Random) -> str:
+def hedge(answer: str, other: str, rng: random.Random) -> str:
     """A completion that names both answers and does not decide between them."""
     options = [answer, other]
     rng.shuffle(options)
@@ -102,7 +102,7 @@ def hedged(answer: str, other: str, rng: random.Random) -> str:
     )
 
 
-def marked(answer: str, form: str, rng: random.Random) -> str | None:
+def mark(answer: str, form: str, rng: random.Random) -> str | None:
     """An answer in the form `boxed` or `hash`, which several worlds share; None for any other form."""
     if form == "boxed":
         return rng.choice([f"\\boxed{{{answer}}}", f"So the answer is \\boxed{{{answer}}}."])

@@ -15,8 +15,7 @@ from datetime import date
 from functools import cache
 from typing import ClassVar
 
-from cooper_rl.domains.generated import endless
-from cooper_rl.domains.gym import accepted, problem_of
+from cooper_rl.domains.generated import endless, is_accepted, problem_of
 from cooper_rl.domains.nano.arithmetic import Arithmetic, number_words
 from cooper_rl.domains.nano.demonstrations import HEDGE
 from cooper_rl.records import Problem
@@ -86,12 +85,12 @@ class Weekdays(Arithmetic):
     def write(self, problem: Problem, rng: random.Random, way: str | None = None) -> str:
         """A demonstration. If no way is given, some weekdays are wrong by a day, with steps that lead to them."""
         if is_weekday(problem) and way is None and rng.random() < MISCOUNTED:
-            problem = self.slipped(problem, miscounted(problem))
+            problem = self.slip(problem, miscount(problem))
         return super().write(problem, rng, way)
 
     def state(self, problem: Problem, answer: str, form: str, rng: random.Random) -> str:
         """The closing sentence that states a weekday or a number in this form."""
-        return worded(answer, form, rng) if is_weekday(problem) else super().state(problem, answer, form, rng)
+        return word_day(answer, form, rng) if is_weekday(problem) else super().state(problem, answer, form, rng)
 
     def another(self, problem: Problem, answer: str, rng: random.Random) -> str:
         """Another weekday or number."""
@@ -121,7 +120,7 @@ class Weekdays(Arithmetic):
         """Whether the completion states one answer of the problem's kind, and the problem's generator accepts it."""
         if not is_weekday(problem):
             number = super().stated(completion)
-            return number is not None and accepted(problem, number)
+            return number is not None and is_accepted(problem, number)
         return super().is_true(problem, completion)
 
 
@@ -130,7 +129,7 @@ def is_weekday(problem: Problem) -> bool:
     return str(problem.metadata["task"]) == TASK
 
 
-def miscounted(problem: Problem) -> str:
+def miscount(problem: Problem) -> str:
     """The weekday that comes out if the first day is counted too."""
     towards = -1 if problem.metadata["entry"]["metadata"]["offset_days"] > 0 else 1
     return WEEKDAYS[(WEEKDAYS.index(problem.reference_answer) + towards) % 7]
@@ -148,7 +147,7 @@ def counted_steps(start: date, offset: int) -> list[str]:
     return [*steps, f"{left[-1].capitalize()} {'after' if offset > 0 else 'before'} {first} is {last}."]
 
 
-def worded(day: str, form: str, rng: random.Random) -> str:
+def word_day(day: str, form: str, rng: random.Random) -> str:
     """A sentence of this form that states the day."""
     return WORDINGS[form].format(place=rng.choice(PLACES[day]))
 

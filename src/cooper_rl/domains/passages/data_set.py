@@ -1,16 +1,38 @@
-"""Whether a completion answers the question of a passage: it states one value, and this is the answer.
+"""The data set `passages`: its splits, its problems and their truth.
 
-Not right are several values, a denied or doubted one, one that is only compared with ("after 3 March"), and a value
-that is said of someone else. The working before "so" or "=" and the reason after "because" are left out.
+A split depends on the facts of a problem and not on its wording, so that no held-out problem is a training problem in
+other words. See `stories.Story.key`.
+
+A completion is right if it states one value, and this is the answer. Not right are several values, a denied or doubted
+one, one that is only compared with ("after 3 March"), and a value that is said of someone else. The working before "so"
+or "=" and the reason after "because" are left out.
 """
 
 from __future__ import annotations
 
+import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
+from cooper_rl.domains.domain import Domain
+from cooper_rl.domains.generated import GENERATED, SPLITS, own_split, split_of
+from cooper_rl.domains.passages import inferences, stories
 from cooper_rl.domains.passages.readings import Known, Mention, mentions, same
+from cooper_rl.domains.passages.stories import Story, solution
+from cooper_rl.records import Problem
 
+STORIES: Mapping[str, tuple[Callable[[random.Random], Story], float]] = {  # each with its share of the draws
+    "person": (stories.person, 0.14),
+    "place": (stories.place, 0.12),
+    "date": (stories.date, 0.12),
+    "time": (stories.time, 0.12),
+    "amount": (stories.amount, 0.12),
+    "date_sum": (inferences.date_sum, 0.08),
+    "time_sum": (inferences.time_sum, 0.08),
+    "amount_sum": (inferences.amount_sum, 0.08),
+    "kinship": (inferences.kinship, 0.14),
+}
 _MARKUP = re.compile(r"\\(?:boxed|fbox|text|textbf|mathrm)\s*\{([^{}]*)\}")
 _DOUBT = re.compile(
     r"\b(?:or|maybe|perhaps|possibly|probably|might|could|(?-i:may)(?= )|either|unsure|unclear|unknown|uncertain"
@@ -37,6 +59,59 @@ _COMPARES = re.compile(r" (?:less|more|earlier|later|off|before|after)\b", re.IG
 _ALL_BUT = re.compile(r"\b(?:every|any|some)(?:one|body|thing|where)?(?: else)? (?:but|besides|than) $", re.IGNORECASE)
 _RESULT = re.compile(r"\b(?:is|are|was|makes?|gives?|equals?|comes? to)\b|=", re.IGNORECASE)
 _BESIDE = re.compile(r"\b(?:before|after|than|as|of|with|from|for|unlike|not) $", re.IGNORECASE)
+
+
+class Passages(Domain):
+    """Short passages with one question: who, where, when, how much, and who is what to whom.
+
+    The reference answer is one of the answer's writings, drawn at random. The others are in the metadata, and only
+    `is_true` reads them.
+    """
+
+    name = "passages"
+    splits = tuple(SPLITS)
+    verifier = "text"
+    shares: ClassVar[Mapping[str, float]] = {task: share for task, (_, share) in STORIES.items()}
+
+    def problems(self, split: str, size: int | None, seed: int) -> list[Problem]:
+        """Distinct problems of a split, 1,000 if no size is given. `test` is another name of `heldout`.
+
+        Raises:
+            BadInputError: there is no such split.
+        """
+        split = own_split(split)
+        self.check_split(split)
+        rng = random.Random(f"{self.name}-{split}-{seed}")
+        problems: dict[str, Problem] = {}
+        while len(problems) < (size or GENERATED):
+            task = rng.choices(list(self.shares), weights=list(self.shares.values()))[0]
+            while split_of((story := STORIES[task][0](rng)).key) != split:
+                pass
+            problem = problem_of(story, rng, f"{self.name}-{split}-{seed}-{len(problems)}")
+            problems.setdefault(problem.question, problem)
+        return list(problems.values())
+
+    def check(self, split: str) -> None:
+        """Checks the name of the split."""
+        self.check_split(own_split(split))
+
+    def is_true(self, problem: Problem, completion: str) -> bool:
+        """Whether the completion states the answer in any of its writings, and no other one."""
+        story = problem.metadata
+        known = {**story["known"], "text": problem.question, "value": story["value"]}
+        return is_right(str(story["kind"]), str(story["value"]), known, completion)
+
+
+def problem_of(story: Story, rng: random.Random, problem_id: str) -> Problem:
+    """A story as a problem, with one writing as its reference answer and a short answer as its worked solution."""
+    reference = rng.choice(story.all_writings)
+    metadata = {
+        **{name: getattr(story, name) for name in ("task", "kind", "key", "value")},
+        "writings": list(story.all_writings),
+        "known": dict(story.known),
+        "worked_solution": solution(story, reference, rng),
+    }
+    return Problem(f"{story.passage}\n{story.question}", reference, f"passages:{story.task}", problem_id, metadata)
 
 
 def is_right(kind: str, value: str, known: Known, completion: str) -> bool:

@@ -1,4 +1,7 @@
-"""Problems from a local JSONL, JSON, CSV or parquet file. Every error names file, record and field."""
+"""A user's own problems: a local JSONL, JSON, CSV or parquet file, or any data set of the Hugging Face hub.
+
+Every error names file, record and field.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from cooper_rl.domains.domain import StoredDomain
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.records import Problem
 from cooper_rl.settings.files import local_file
-from cooper_rl.tables import read_records
+from cooper_rl.tables import from_hub, read_records
 
 
 class FileSet(StoredDomain):
@@ -42,6 +45,34 @@ class FileSet(StoredDomain):
         """Reads the file, so that its errors are found before a model is loaded."""
         if not self.read(split):
             raise BadInputError(f"{self.name}: the file has no problem with an answer")
+
+
+class HubSet(StoredDomain):
+    """Any data set of the hub whose records have the usual column names.
+
+    Args:
+        name: its id `owner/name`.
+        configuration: one of its configurations (subsets); None takes its default.
+        reference_column: the column of the reference answers; None takes the usual names.
+    """
+
+    def __init__(self, name: str, configuration: str | None = None, reference_column: str | None = None) -> None:
+        self.name = name
+        self.configuration = configuration
+        self.reference_column = reference_column
+
+    def read(self, split: str) -> list[Problem]:
+        """All problems of a split.
+
+        Raises:
+            BackendError: the hub cannot be read.
+            BadInputError: a record lacks a question or an answer.
+        """
+        records = from_hub(self.name, self.configuration, split)
+        return [
+            to_problem(record, f"{self.name}[{i}]", self.name, self.reference_column)
+            for i, record in enumerate(records)
+        ]
 
 
 def local_copy(filename: str) -> Path | None:
