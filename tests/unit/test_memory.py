@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cooper_rl.doctor.memory import GIB, VLLM, VLLM_ASLEEP, Shape, estimate, shape_of, total
-from cooper_rl.doctor.on_verl import estimate_on_verl, peaks
+from cooper_rl.doctor.memory import GIB, VLLM, VLLM_ASLEEP, Shape, estimate, estimate_on_verl, peaks, shape_of, total
 from cooper_rl.errors import BadInputError
 from cooper_rl.settings.files import EMBEDDED
 from cooper_rl.settings.recipe import load_recipe
@@ -138,7 +137,7 @@ def qwen(folder, size):
 
 @pytest.mark.parametrize("name", ["1.5b", "1.5b-2-nodes", "7b", "7b-2-nodes"])
 def test_the_memory_in_the_headers_of_verls_recipes(name, tmp_path, monkeypatch):
-    monkeypatch.setattr("cooper_rl.doctor.on_verl.prompt_tokens", lambda settings: 256)
+    monkeypatch.setattr("cooper_rl.doctor.memory.prompt_tokens", lambda settings: 256)
     path = Path(f"recipes/verl-qwen2.5-{name}.yaml")
     models = {
         "model_name_or_path": qwen(tmp_path, name.split("-")[0]),

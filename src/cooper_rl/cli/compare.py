@@ -20,8 +20,8 @@ from cooper_rl.cli.progress import Display
 from cooper_rl.console import print_rows
 from cooper_rl.errors import CooperError
 from cooper_rl.jsonl import write_atomically
-from cooper_rl.report.conclusion import conclusion
 from cooper_rl.report.runs import read_run
+from cooper_rl.report.story import conclusion
 from cooper_rl.report.summary import summarize, table
 from cooper_rl.report.write import write_report
 

@@ -150,8 +150,7 @@ def memory(settings: TrainSettings) -> Iterator[Finding]:
 
 def memory_on_verl(settings: TrainSettings) -> Iterator[Finding]:
     """As `memory`, with the engine verl: on each device, while it generates and while it trains."""
-    from cooper_rl.doctor.memory import available
-    from cooper_rl.doctor.on_verl import estimate_on_verl, peaks
+    from cooper_rl.doctor.memory import available, estimate_on_verl, peaks
 
     device, there = available()
     parts = estimate_on_verl(settings, there)

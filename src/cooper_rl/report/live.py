@@ -11,8 +11,8 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from cooper_rl.report.page import CELLS, CURVES, HOW_TO_READ, STYLE, cell_of, curve, escape, html_table, pair, rollout
+from cooper_rl.report.rollouts import find
 from cooper_rl.report.runs import Run, read_run
-from cooper_rl.report.search import find
 from cooper_rl.report.story import EXPLOITED, exploited, story
 from cooper_rl.report.summary import summarize
 
