@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from cooper_rl.method.agreement import complete, shares
-from cooper_rl.method.contract import example_batch
 from cooper_rl.method.doubt import NEIGHBOURS, WINDOW_STEPS, Doubt, estimate, logits, metrics_of
 from cooper_rl.method.negatives.mined import mined
 from cooper_rl.method.reward import HybridReward, RuleReward
 from cooper_rl.records import Batch, Reason, Report, Verdict
+from cooper_rl.testing import example_batch
 from cooper_rl.verifiers.kinds import misses_per_hit
 from rollouts import make_rollout
 

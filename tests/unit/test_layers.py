@@ -28,6 +28,7 @@ ALLOWED = {
     "generation": BASE | {"attention", "devices"},
     "synthesis": BASE | {"steps", "verifiers"},
     "domains": BASE | {"packing", "steps", "verifiers", "generation", "synthesis"},
+    "testing": BASE | {"domains", "method", "steps", "verifiers"},
     "labelling": BASE | {"domains", "verifiers", "generation", "synthesis"},
     "method": BASE | {"steps", "verifiers", "generation", "synthesis"},
     "verifyrm": BASE | {"attention", "checkpoints", "confusion", "devices", "packing", "steps", "synthesis"},
@@ -61,7 +62,7 @@ TORCH_FREE = {
             "report",
         )
     },
-    **{name: set() for name in ("synthesis", "labelling", "console", "domains")},
+    **{name: set() for name in ("synthesis", "labelling", "console", "domains", "testing")},
     "generation": {"generation.sample", "generation.in_process", "generation.in_vllm", *SAMPLING},
     "cli": {"cli.__main__"},
     "doctor": set(),

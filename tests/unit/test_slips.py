@@ -5,11 +5,11 @@ import random
 
 import pytest
 
-from cooper_rl.domains.contract import check_domain
 from cooper_rl.domains.nano.arithmetic import STEP, Steps
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.reward_model import EvalSettings, as_lines, evaluate_files
 from cooper_rl.steps import step_ends
+from cooper_rl.testing import check_domain
 from cooper_rl.verifyrm.triples import labelled_of, read_triples
 from studies.nano.slips import process_triple, process_triples
 

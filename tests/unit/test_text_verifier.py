@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from cooper_rl.records import Reason, Verdict
+from cooper_rl.testing import check_verifier
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifiers.auto import explain as explain_auto
 from cooper_rl.verifiers.auto import kind_of
-from cooper_rl.verifiers.contract import check_verifier
 from cooper_rl.verifiers.math.verifier import explain as explain_math
 from cooper_rl.verifiers.pool import by_several
 from cooper_rl.verifiers.prose.verifier import explain

@@ -10,8 +10,8 @@ import pytest
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import Reason, Verdict, Verification
+from cooper_rl.testing import check_form, check_verifier
 from cooper_rl.verifiers import RuleVerifier
-from cooper_rl.verifiers.contract import check_form, check_verifier
 from cooper_rl.verifiers.math.answer_list import AnswerList
 from cooper_rl.verifiers.math.answer_set import AnswerSet
 from cooper_rl.verifiers.math.answer_tuple import AnswerTuple

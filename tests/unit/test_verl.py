@@ -24,11 +24,11 @@ from cooper_rl.engines.verl.remote import RemoteRewardModel
 from cooper_rl.engines.verl.run import died, names, run_training
 from cooper_rl.engines.verl.translate import cooper_settings, devices, prompts_per_step, verl_settings
 from cooper_rl.errors import BadInputError
-from cooper_rl.method.contract import check_reward_model
 from cooper_rl.records import Batch, Problem, Reason, Sample, Triple, Verdict
 from cooper_rl.settings.files import EMBEDDED
 from cooper_rl.settings.recipe import load_recipe
 from cooper_rl.settings.train import TrainSettings
+from cooper_rl.testing import check_reward_model
 from rollouts import make_rollout
 
 QUICKSTART = Path(__file__).parents[2] / "recipes" / "quickstart.yaml"

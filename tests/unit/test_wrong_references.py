@@ -14,12 +14,12 @@ from cooper_rl.evaluation.reward_model import EvalSettings, as_lines, evaluate_f
 from cooper_rl.method.alarm import AcceptanceAlarm, HackingAlarm
 from cooper_rl.method.audit import ACCEPTANCE as RATE
 from cooper_rl.method.build import make_cooper
-from cooper_rl.method.contract import check_monitor, example_batch
 from cooper_rl.method.counterfactual import Counterfactual
 from cooper_rl.method.rise import RiseTest
 from cooper_rl.method.world import Alone
 from cooper_rl.records import Batch, Report, Sample, Verdict
 from cooper_rl.settings.method import CooperSettings, MethodSettings
+from cooper_rl.testing import check_monitor, example_batch
 from cooper_rl.verifiers import RuleVerifier
 from tests.rollouts import change
 

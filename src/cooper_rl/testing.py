@@ -1,6 +1,9 @@
 """Checks that a part of your own keeps its contract. Call them in a test; each raises AssertionError with the reason.
 
-For verifiers and answer forms see `cooper_rl.verifiers.contract`, for domains `cooper_rl.domains.contract`.
+from cooper_rl.testing import check_verifier
+
+def test_my_rules():
+    check_verifier("my_rules:explain", ["12", "Paris"])
 """
 
 from __future__ import annotations
@@ -8,10 +11,13 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
+from cooper_rl.domains.domain import Domain
+from cooper_rl.errors import BadInputError
 from cooper_rl.method.monitor import Monitor
 from cooper_rl.method.negatives import NegativeSource, Slot
 from cooper_rl.method.reward import Reward
@@ -20,6 +26,7 @@ from cooper_rl.records import (
     Batch,
     ContrastivePair,
     LabelledCompletion,
+    Problem,
     Reason,
     Report,
     Rollout,
@@ -28,6 +35,127 @@ from cooper_rl.records import (
     Verification,
 )
 from cooper_rl.steps import step_ends
+from cooper_rl.verifiers import RuleVerifier
+from cooper_rl.verifiers.contract import check_form, check_verifier, require
+
+__all__ = [
+    "check_domain",
+    "check_form",
+    "check_monitor",
+    "check_negative_source",
+    "check_reward",
+    "check_reward_model",
+    "check_verifier",
+    "example_batch",
+]
+DOMAIN_SECONDS = 60.0  # for one answer of a domain; long, since the verdict is tested and not the machine's speed
+NO_SPLIT = "no such split"
+Same = Callable[[Problem, Problem], bool] | None
+
+
+def boxed(answer: str) -> str:
+    """A completion that states an answer in a box, which the rule verifiers can read."""
+    return f"So the answer is \\boxed{{{answer}}}."
+
+
+def check_domain(
+    domain: Domain,
+    *,
+    size: int = 40,
+    seed: int = 0,
+    state: Callable[[str], str] = boxed,
+    rule: bool = True,
+    same: Same = None,
+) -> None:
+    """Checks each split of a domain, or `train` if the domain has no splits.
+
+    Args:
+        size: this many problems of each split are checked.
+        seed: problems are drawn with this seed.
+        state: writes an answer as a completion that the domain's truth and verifier can read.
+        same: whether two problems have one answer, where it may have several writings. Without it answers are the same
+            that have the same text, or are the same number.
+        rule: False skips the check of the domain's verifier, for a domain whose answers no rule can read.
+    """
+    found = {split: domain.problems(split, size, seed) for split in domain.splits or ("train",)}
+    for split, problems in found.items():
+        domain.check(split)
+        _check_problems(domain, split, problems, size, seed)
+        pairs = _with_another_answer(problems, same)
+        if domain.has_truth:
+            _check_truth(domain, pairs, state)
+        if rule:
+            _check_rule(domain, pairs, state)
+    for one, other in combinations(found, 2):
+        shared = {p.question for p in found[one]} & {p.question for p in found[other]}
+        require(not shared, f"{domain.name}: splits {one} and {other} share a question: {sorted(shared)[:1]}")
+    for ask in (lambda: domain.check(NO_SPLIT), lambda: domain.problems(NO_SPLIT, 1, 0)) if domain.splits else ():
+        try:
+            ask()
+        except BadInputError as error:
+            require("\n" not in str(error), f"{domain.name}: the error about an unknown split has several lines")
+        else:
+            require(False, f"{domain.name}: a split {NO_SPLIT!r} is not refused with a BadInputError")
+
+
+def _check_problems(domain: Domain, split: str, problems: Sequence[Problem], size: int, seed: int) -> None:
+    """1 to `size` whole problems with ids of their own; the same seed gives them again, and no other random state."""
+    where = f"{domain.name}, {split}"
+    require(0 < len(problems) <= size, f"{where}: {len(problems)} problems where {size} were asked for")
+    for problem in problems:
+        require(bool(problem.question.strip()), f"{where}: a question is blank: {problem}")
+        require(bool(problem.reference_answer.strip()), f"{where}: an answer is blank: {problem}")
+        require(bool(problem.problem_id), f"{where}: a problem has no id: {problem}")
+    ids = {problem.problem_id for problem in problems}
+    require(len(ids) == len(problems), f"{where}: two problems have one id")
+    random.seed(1)
+    before = random.getstate()
+    again = domain.problems(split, size, seed)
+    require(random.getstate() == before, f"{where}: drawing problems changes Python's global random state")
+    require(list(again) == list(problems), f"{where}: seed {seed} gave other problems the second time")
+
+
+def _check_truth(domain: Domain, pairs: Iterable[tuple[Problem, str]], state: Callable[[str], str]) -> None:
+    """`is_true` accepts the reference answer, with or without the worked solution, and no other answer."""
+    for problem, other in pairs:
+        right = state(problem.reference_answer)
+        solution = str(problem.metadata.get("worked_solution", ""))
+        for text in (right, f"{solution} {right}".strip()):
+            require(domain.is_true(problem, text) is True, f"{domain.name}: is_true rejects {text!r} for {problem}")
+        for text in (state(other), ""):
+            accepted = domain.is_true(problem, text) is True
+            require(not accepted, f"{domain.name}: is_true accepts {text!r}, a wrong answer, for {problem}")
+
+
+def _check_rule(domain: Domain, pairs: Sequence[tuple[Problem, str]], state: Callable[[str], str]) -> None:
+    """The domain's verifier says CORRECT of the reference answer, and not of another problem's answer."""
+    references = [problem.reference_answer for problem, _ in pairs]
+    with RuleVerifier(domain.verifier, workers=1, deadline_seconds=DOMAIN_SECONDS) as verifier:
+        own = verifier.verify_many(references, [state(reference) for reference in references])
+        others = verifier.verify_many(references, [state(other) for _, other in pairs])
+    for (problem, other), right, wrong in zip(pairs, own, others, strict=True):
+        require(right is Verdict.CORRECT, f"{domain.name}: {domain.verifier} says {right} of the answer of {problem}")
+        said = f"{domain.name}: {domain.verifier} says CORRECT of {other!r}, where the answer is that of {problem}"
+        require(wrong is not Verdict.CORRECT, said)
+
+
+def _with_another_answer(problems: Sequence[Problem], same: Same) -> list[tuple[Problem, str]]:
+    """(problem, another problem's different answer) for each problem; left out if all problems have the same answer."""
+    pairs = []
+    for index, problem in enumerate(problems):
+        later = [*problems[index + 1 :], *problems[:index]]
+        others = [p for p in later if same is None or not same(p, problem)]
+        different = (p.reference_answer for p in others if _differ(p.reference_answer, problem.reference_answer))
+        if (other := next(different, None)) is not None:
+            pairs.append((problem, other))
+    return pairs
+
+
+def _differ(one: str, other: str) -> bool:
+    try:
+        return float(one) != float(other)
+    except ValueError:
+        return one.strip().casefold() != other.strip().casefold()
 
 
 def example_batch(step: int = 1) -> Batch:
@@ -55,9 +183,6 @@ def check_negative_source(source: NegativeSource) -> None:
     """Checks a negative source.
 
     It proposes a text or None for each slot, leaves the batch unchanged, and accepts only what may be wrong.
-
-    Raises:
-        AssertionError: the source breaks its contract; the message says how.
     """
     batch = example_batch()
     slots = [Slot(group, group[0].completion, "rollout", "own", random.Random(0)) for group in batch.groups().values()]
@@ -83,9 +208,6 @@ def check_reward(reward: Reward) -> None:
     """Checks a reward: it is a finite number for every verdict and score, or None where nothing could be judged.
 
     Where `needs_score` is false, it is also finite for the score NaN.
-
-    Raises:
-        AssertionError: the reward breaks its contract; the message says how.
     """
     scores = [0.0, 0.3, 0.5, 1.0] + ([] if reward.needs_score else [math.nan])
     for verdict in Verdict:
@@ -103,9 +225,6 @@ def check_monitor(monitor: Monitor, resumed: Monitor) -> None:
 
     Args:
         monitor, resumed: two new monitors, made with the same arguments.
-
-    Raises:
-        AssertionError: the monitor breaks its contract; the message says how.
     """
     assert monitor.name, "a monitor has a name, under which its state is in the checkpoint"
     monitor.begin()
@@ -144,9 +263,6 @@ def check_reward_model(model: RewardModel, resumed: RewardModel, folder: Path) -
     Args:
         model, resumed: two reward models, made with the same arguments.
         folder: an empty folder to save into.
-
-    Raises:
-        AssertionError: the reward model breaks its contract; the message says how.
     """
     batch = example_batch()
     rollouts = list(batch.rollouts)
