@@ -39,7 +39,8 @@ class FileSet(StoredDomain):
         path = local_file(self.name)
         if path is None:
             raise MissingFileError(f"{self.name}: no such file, here or in COOPER_DATA_DIR")
-        return read_problem_file(path, self.reference_column)
+        records = read_records(path)
+        return [to_problem(record, place, path.stem, self.reference_column) for place, record in records]
 
     def check(self, split: str) -> None:
         """Reads the file, so that its errors are found before a model is loaded."""
@@ -82,15 +83,6 @@ def local_copy(filename: str) -> Path | None:
         return None
     candidates = (Path(root) / "problems" / filename, Path(root) / filename)
     return next((path for path in candidates if path.is_file()), None)
-
-
-def read_problem_file(path: Path, reference_column: str | None = None) -> list[Problem]:
-    """All problems of a file, in order.
-
-    Raises:
-        BadInputError: a record that is not an object, or lacks a question or an answer.
-    """
-    return [to_problem(record, place, path.stem, reference_column) for place, record in read_records(path)]
 
 
 def to_problem(record: Mapping[str, Any], place: str, source: str, reference_column: str | None = None) -> Problem:
