@@ -171,7 +171,7 @@ def model_card(recipe: Mapping[str, Any], model: LlamaForCausalLM) -> str:
     ways = ", ".join(f"{way} {share:.0%}" for way, share in WAYS.items())
     shape = model.config
     command = f"python -m studies.nano.pretrain --config recipes/{recipe['world']}-policy.yaml"
-    begin = f"on from `{recipe['start']}`" if recipe["start"] else "from nothing"
+    origin = f"on from `{recipe['start']}`" if recipe["start"] else "from nothing"
     return f"""---
 library_name: transformers
 pipeline_tag: text-generation
@@ -180,7 +180,7 @@ tags: [cooper, reasoning-gym]
 # The nano policy
 
 A Llama of {model.num_parameters():,} parameters ({shape.num_hidden_layers} layers, hidden size {shape.hidden_size},
-vocabulary {shape.vocab_size}, float32), trained {begin}, seed {recipe["seed"]}:
+vocabulary {shape.vocab_size}, float32), trained {origin}, seed {recipe["seed"]}:
 `{command}`. It exists so that reinforcement
 learning can be watched on a CPU within minutes.
 
