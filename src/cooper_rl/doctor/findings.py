@@ -59,13 +59,13 @@ def examine() -> Iterator[Finding]:
         missing = [part for part, folder in folders.items() if not (folder / "model.safetensors").is_file()]
         detail = f"missing {', '.join(missing)}: reinstall" if missing else str(folders["policy"].parent)
         yield Finding("fail" if missing else "ok", f"embedded {name}", detail)
-    yield from adapted()
+    yield from check_adapters()
     yield from data()
     found = importlib.util.find_spec("vllm") is not None
     yield Finding("ok", "vllm", f"{version('vllm')}" if found else "not installed; only use_vllm needs it")
 
 
-def adapted() -> Iterator[Finding]:
+def check_adapters() -> Iterator[Finding]:
     """The reward models that are shipped as adapters, and where their bases come from."""
     for name, folder in ADAPTED.items():
         there = is_adapters(folder)

@@ -52,7 +52,7 @@ Entry = Mapping[str, Any]
 Arms = Mapping[str, Sequence[Entry]]
 
 
-def exploited(entry: Entry) -> bool:
+def is_exploited(entry: Entry) -> bool:
     """Whether a run's reward was exploited: reward rose from start to end while true accuracy fell from its peak."""
     reward, true = entry["reward"], entry["true_accuracy"]
     if None in (reward["start"], reward["end"], true["peak"], true["end"]):
@@ -85,7 +85,7 @@ def conclusion(summary: Mapping[str, Any], report: Path | str) -> list[str]:
 def course(entry: Entry, base: float | None) -> list[str]:
     """The clauses about one run: its accuracy, or its reward where that was not measured; reward model; rollbacks."""
     reward, true, model = entry["reward"], entry["true_accuracy"], entry["reward_model_accuracy"]["end"]
-    steps, own, hacked = steps_of([entry]), [entry], exploited(entry)
+    steps, own, hacked = steps_of([entry]), [entry], is_exploited(entry)
     measured = true["end"] is not None
     start, end = (base, true["end"]) if measured else (reward["start"], reward["end"])
     clauses = [SAID["nothing"]]
@@ -116,12 +116,12 @@ def standing(arms: Arms) -> str:
         best, last = (f"{ends[arm]:.2f} ({arm})" for arm in (order[0], order[-1]))
         return SAID["many arms"].format(steps=steps, metric=metric, count=len(order), best=best, last=last)
     parts = [f"{ends[arm]:.2f} ({arm}{exploited_in(arms[arm])})" for arm in order]
-    return SAID["arms"].format(steps=steps, metric=metric, ends=listed(parts))
+    return SAID["arms"].format(steps=steps, metric=metric, ends=join_words(parts))
 
 
 def exploited_in(entries: Sequence[Entry]) -> str:
     """What is said of an arm whose reward was exploited; nothing for another."""
-    count = sum(map(exploited, entries))
+    count = sum(map(is_exploited, entries))
     if len(entries) > 1:
         return f", exploited in {count} of {len(entries)} runs" if count else ""
     return f", exploited: reward {span(entries, 'reward')}" if count else ""
@@ -140,7 +140,7 @@ def alarms(arms: Arms) -> str:
         parts = [f"{arm} at step {steps[0]}" for arm, steps in fired.items()]
     elif len(fired) > MOST_ARMS:
         parts = [f"{count} of {len(entries)} runs"]
-    return SAID["alarm"].format(where=f"in {listed(parts)}")
+    return SAID["alarm"].format(where=f"in {join_words(parts)}")
 
 
 def result(summary: Mapping[str, Any]) -> str:
@@ -149,7 +149,7 @@ def result(summary: Mapping[str, Any]) -> str:
     ends = ends_of(arms, "true_accuracy")
     if not ends:
         rule = [f"{end:.3f} ({arm})" for arm, end in ends_of(arms, "rule_accuracy").items()]
-        return SAID["unmeasured"].format(ends=listed(rule) if rule else "no known value")
+        return SAID["unmeasured"].format(ends=join_words(rule) if rule else "no known value")
     best_first = sorted(ends, key=lambda arm: -ends[arm])
     ours = "cooper" if "cooper" in ends else best_first[0]
     names = {"ours": ours.capitalize() if ours in ARM_ORDER else ours}  # a name that a user gave stays as it is
@@ -170,10 +170,10 @@ def result(summary: Mapping[str, Any]) -> str:
 
 def exploitation(arms: Arms) -> str:
     """Which arms' reward was exploited, or that none was."""
-    found = {arm: hits for arm, entries in arms.items() if (hits := [*filter(exploited, entries)])}
+    found = {arm: hits for arm, entries in arms.items() if (hits := [*filter(is_exploited, entries)])}
     if len(found) > 1:
         falls = [f"{mean(hits, 'true_accuracy', 'peak') - mean(hits, 'true_accuracy'):.2f}" for hits in found.values()]
-        return SAID["several exploited"].format(arms=listed([*found]), falls=listed(falls))
+        return SAID["several exploited"].format(arms=join_words([*found]), falls=join_words(falls))
     static = arms.get("static", [])
     for arm, hits in found.items():
         what = "the frozen reward model" if arm == "static" else f"the reward of {arm}"
@@ -205,7 +205,7 @@ def reward_model(arms: Arms) -> str:
 def place(arms: Arms, report: Path | str) -> str:
     """Where to look."""
     for arm, entries in arms.items():
-        if any(map(exploited, entries)) or alarm_steps(entries):
+        if any(map(is_exploited, entries)) or alarm_steps(entries):
             return SAID["what fooled"].format(report=report, arm=arm, cell=CELLS["fooled"])
     return SAID["curves"].format(report=report)
 
@@ -256,6 +256,6 @@ def span(entries: Sequence[Entry], metric: str, start: str = "start") -> str:
     return f"{mean(entries, metric, start):.2f} to {mean(entries, metric):.2f}"
 
 
-def listed(parts: Sequence[str]) -> str:
+def join_words(parts: Sequence[str]) -> str:
     """`a, b and c`."""
     return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))

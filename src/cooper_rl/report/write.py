@@ -28,7 +28,7 @@ from cooper_rl.report.page import (
 )
 from cooper_rl.report.rollouts import BINS, SCRIPT_POLICY, Step, kept_files, other_blocks, read_steps, reader
 from cooper_rl.report.runs import Run, label_apart, read_run
-from cooper_rl.report.story import EXPLOITED, exploited, story
+from cooper_rl.report.story import EXPLOITED, is_exploited, story
 from cooper_rl.report.summary import run_table, summarize, table
 
 SHOWN_PAIRS = 12
@@ -82,7 +82,7 @@ def overview(runs: Sequence[Run]) -> Iterator[str]:
     yield "<h1>Cooper: reward against truth</h1>"
     yield f'<p class="lead">{escape(story(summary))}</p>'
     counted = f"{len(runs)} run{'s' * (len(runs) > 1)}: {', '.join(arms)}; seed{'s' * (',' in seeds)} {seeds}."
-    hacked = any(exploited(entry) for entries in summary["arms"].values() for entry in entries)
+    hacked = any(is_exploited(entry) for entries in summary["arms"].values() for entry in entries)
     yield f'<p class="muted">{escape(counted)} {EXPLOITED if hacked else ""}</p>'
     yield from alarms(runs)
     yield html_table(table(summary))

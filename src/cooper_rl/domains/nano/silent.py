@@ -25,14 +25,14 @@ _WORLD = Weekdays()
 _VALUE = re.compile(rf"[-\d.,/]*\d%?|\b(?:{'|'.join((*WEEKDAYS, *NUMBER_WORDS))})\b", re.IGNORECASE)
 
 
-def unread(found: Verification) -> Verification:
+def leave_open(found: Verification) -> Verification:
     """The verification of a rule that cannot read the answer."""
     return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, found.parsed_reference)
 
 
 def _positive(found: Verification) -> Verification:
     judged = found.verdict is Verdict.INCORRECT or found.reason is Reason.NO_ANSWER
-    return unread(found) if judged else found
+    return leave_open(found) if judged else found
 
 
 def positive_math(reference: str, completion: str) -> Verification:
