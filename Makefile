@@ -90,14 +90,14 @@ test-verl: verl-env
 	OMP_NUM_THREADS=1 $(VERL_BIN)/python -m pytest -q -m verl tests/on_verl
 
 check: env
-	$(BIN)/ruff format --check src tests scripts benchmarks examples packaging
-	$(BIN)/ruff check src tests scripts benchmarks examples packaging
+	$(BIN)/ruff format --check src tests scripts studies benchmarks examples packaging
+	$(BIN)/ruff check src tests scripts studies benchmarks examples packaging
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/unit/test_layers.py
 
 format: env
-	$(BIN)/ruff format src tests scripts benchmarks examples packaging
-	$(BIN)/ruff check --fix src tests scripts benchmarks examples packaging
+	$(BIN)/ruff format src tests scripts studies benchmarks examples packaging
+	$(BIN)/ruff check --fix src tests scripts studies benchmarks examples packaging
 
 docs: env
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -19,8 +19,8 @@ from transformers import AutoModelForCausalLM
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from cooper_rl.attention import short_attention
-from cooper_rl.generation.decode import complete
+from cooper_rl.fast.decode import complete
+from cooper_rl.fast.layers import short_attention
 
 PROMPT, ROWS, TOKENS = 50, 32, 32
 TRAINED, LENGTH, COMPLETION = 16, 90, 40

@@ -22,9 +22,9 @@ from typing import Any
 from bench_step import settings, step_seconds
 
 from cooper_rl.domains import load_problems
-from cooper_rl.engines.trl.config import CooperConfig
+from cooper_rl.engines.config import CooperConfig
+from cooper_rl.engines.trl.cooper_trainer import CooperTrainer
 from cooper_rl.engines.trl.rows import training_rows
-from cooper_rl.engines.trl.trainer import CooperTrainer
 from cooper_rl.generation import OpenAIServer
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.recipe import load_recipe

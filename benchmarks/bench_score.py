@@ -16,7 +16,7 @@ import time
 import torch
 from transformers import pipeline
 
-from cooper_rl.domains.nano.worlds import NANO
+from cooper_rl.domains.nano import NANO
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.template import render

@@ -138,9 +138,9 @@ class StepTimes(TrainerCallback):
 
 def client_run(folder: Path, steps: int, url: str, **settings: Any) -> None:
     """Trains the policy with rewards from the server, in this process; writes metrics.jsonl and the policy."""
-    from cooper_rl.engines.parts import load_parts, settings_of
-    from cooper_rl.engines.trl.lean import LeanGRPOTrainer
+    from cooper_rl.engines.loading import load_parts, settings_of
     from cooper_rl.engines.trl.rows import training_rows
+    from cooper_rl.fast.lean import LeanGRPOTrainer
     from cooper_rl.verifiers import RuleVerifier
 
     recipe = load_recipe(RECIPE, words(folder, steps, **settings)[2:])
@@ -189,8 +189,8 @@ def client_run(folder: Path, steps: int, url: str, **settings: Any) -> None:
 
 def alone(folder: Path, steps: int) -> None:
     """Trains as `cooper train` does, in this process, and notes the steps' times."""
-    from cooper_rl.engines.parts import environment, resolved, settings_of
-    from cooper_rl.engines.trl.run import build_trainer
+    from cooper_rl.engines.loading import environment, resolved, settings_of
+    from cooper_rl.engines.trl.cooper_trainer import build_trainer
 
     recipe = load_recipe(RECIPE, words(folder, steps)[2:])
     named, config = settings_of(recipe)

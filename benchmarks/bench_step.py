@@ -31,14 +31,14 @@ from transformers import PrinterCallback, Trainer, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from cooper_rl.domains import load_problems
-from cooper_rl.engines.parts import load_labelled, load_reward_model
-from cooper_rl.engines.trl.config import CooperConfig
+from cooper_rl.engines.config import CooperConfig
+from cooper_rl.engines.loading import load_labelled, load_reward_model
+from cooper_rl.engines.trl.cooper_trainer import CooperTrainer
 from cooper_rl.engines.trl.rows import training_rows
-from cooper_rl.engines.trl.trainer import CooperTrainer
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.recipe import load_recipe
 from cooper_rl.settings.train import TrainRecipe, TrainSettings
-from cooper_rl.verifyrm.adapters import adapter_settings
+from cooper_rl.verifyrm.stored import adapter_settings
 
 Data = dict[str, Any]
 

@@ -13,17 +13,18 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import tempfile
 import time
 from functools import partial
+from pathlib import Path
 
 import torch
 
-from cooper_rl.domains.nano.triples import written_triples
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.verifyrm import VerifyRM
-from cooper_rl.verifyrm.trainer import RewardModelTrainer
+from cooper_rl.verifyrm.rm_trainer import RewardModelTrainer
 
 OPTIMS = ("adamw_torch_fused", "adamw_torch")
 
@@ -64,6 +65,9 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--bf16", action="store_true")
     arguments = parser.parse_args()
+    sys.path.append(str(Path(__file__).parents[1]))  # where studies is
+    from studies.nano.triples import written_triples
+
     torch.manual_seed(0)
     model = VerifyRM.from_pretrained(arguments.model)
     weights, limit = weights_of(model), matmul_limit()

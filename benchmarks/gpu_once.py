@@ -1,7 +1,9 @@
 """One GPU, one command, at most nine minutes: are the figures those of a CPU, and how fast and large is each stage?
 
     OUT=runs/gpu python benchmarks/gpu_once.py
-    python benchmarks/gpu_once.py --tiny        every part in small, on a CPU too
+    python benchmarks/gpu_once.py --tiny
+
+The second runs every part in small, on a CPU too.
 
 It needs no weights and no network. Models of Qwen2.5-0.5B's and 1.5B's shapes get random weights, and the nano models
 are in the tree. A part that fails is listed with its error, and the others still run. $OUT/gpu.json is written after

@@ -14,7 +14,7 @@ import random
 from verifier_figures import share
 
 from cooper_rl.generation import Sampling, load_generator
-from cooper_rl.labelling.judge import judge_prompt, read_vote
+from cooper_rl.labelling.candidate import judge_prompt, read_vote
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.verifyrm.triples import read_triples
 

@@ -25,9 +25,8 @@ import numpy as np
 
 from cooper_rl.domains.problems import load_problems, truth_of
 from cooper_rl.jsonl import whole_records
-from cooper_rl.method.agreement import shares
-from cooper_rl.method.doubt import Doubt, estimate, logits
-from cooper_rl.method.negatives.mined import mined
+from cooper_rl.method.doubt import Doubt, Neighbours, logits, shares
+from cooper_rl.method.negatives import rank_mined
 from cooper_rl.records import THRESHOLD, Batch, Report, Rollout, Verdict
 from cooper_rl.report.runs import Run, read_run
 from cooper_rl.verifiers.kinds import misses_per_hit
@@ -84,7 +83,8 @@ def estimates(doubts: dict[str, Doubt], rollout: Rollout, logit: dict[str, float
     for name, (score, agreement) in WITNESSES.items():
         if score:
             doubt, place = doubts[score], None if name == "agreement" else logit[score]
-            found[name] = estimate(np.array(doubt.seen), doubt.misses_per_hit, place, share if agreement else None)
+            neighbours = Neighbours(np.array(doubt.seen, dtype=np.float64).reshape(-1, 4))
+            found[name] = neighbours.estimate(doubt.misses_per_hit, place, share if agreement else None)
     return found
 
 
@@ -103,7 +103,7 @@ def counted(steps: list[list[Weighed]], witness: str, most: float, per_prompt: i
         for group in groups.values():
             truths = {rollout.completion: right for rollout, right, _ in group}
             if any(rollout.verdict is Verdict.CORRECT for rollout, _, _ in group):
-                for text in islice(mined([rollout for rollout, _, _ in group]), per_prompt):
+                for text in islice(rank_mined([rollout for rollout, _, _ in group]), per_prompt):
                     counts.update(["mined", *(["mined right"] if truths[text] else [])])
     return counts
 

@@ -13,7 +13,7 @@ import argparse
 
 import numpy as np
 
-from cooper_rl.engines.parts import resolve_triples
+from cooper_rl.engines.loading import resolve_triples
 from cooper_rl.evaluation.metrics import auroc
 from cooper_rl.evaluation.process import last_step_share
 from cooper_rl.steps import step_ends

@@ -17,8 +17,8 @@ from typing import Any
 import yaml
 from results_experiment import environment, markdown, run
 
-from cooper_rl.engines.parts import environment as surroundings
-from cooper_rl.evaluation.reward_model import EvalSettings, evaluate_files
+from cooper_rl.engines.loading import environment as surroundings
+from cooper_rl.evaluation.eval_rm import EvalSettings, evaluate_files
 from cooper_rl.jsonl import write_atomically
 
 ROOT = Path(__file__).parents[1]

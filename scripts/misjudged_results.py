@@ -29,11 +29,10 @@ from typing import Any
 from results_data import runs_in
 
 from cooper_rl.checkpoints import last_checkpoint
-from cooper_rl.domains.nano.collect import collect
 from cooper_rl.domains.problems import load_problems, truth_of
 from cooper_rl.jsonl import line_of, whole_records, write_atomically
+from cooper_rl.method.labelled import FILE
 from cooper_rl.method.loop import REWARD_MODEL
-from cooper_rl.method.replay import FILE
 from cooper_rl.records import THRESHOLD, Problem, Triple, Verdict
 from cooper_rl.report.runs import Run
 from cooper_rl.settings.files import resolve_model
@@ -60,6 +59,9 @@ Data = dict[str, Any]
 def right_completions(path: Path, policy: str) -> list[Triple]:
     """The right ones of `SIZE` completions of the base policy, from the file or drawn anew and written to it."""
     if not path.is_file():
+        sys.path.append(str(Path(__file__).parents[1]))  # where studies is
+        from studies.nano.collect import collect
+
         found = collect(resolve_model(policy, "policy"), "reward_model_heldout", SIZE, SEED)
         write_atomically(path, "".join(line_of(record) for record in found if record["correct"]))
     return [Triple(r["question"], r["reference"], r["completion"]) for r in whole_records(path)]

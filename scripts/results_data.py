@@ -14,7 +14,7 @@ from results_experiment import crossing
 from cooper_rl.domains.problems import load_problems, truth_of
 from cooper_rl.jsonl import whole_records
 from cooper_rl.method.alarm import AcceptanceAlarm, HackingAlarm
-from cooper_rl.method.audit import ACCEPTANCE, by_prompt
+from cooper_rl.method.monitor import ACCEPTANCE, by_prompt
 from cooper_rl.records import THRESHOLD, Problem, Rollout
 from cooper_rl.report.runs import Run, find_runs, read_run
 from cooper_rl.report.summary import ends, summarize_run

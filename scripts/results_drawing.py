@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from html import escape
 
-from cooper_rl.report.axes import HEIGHT, LEFT, WIDTH
-from cooper_rl.report.curves import colours_of, figure
+from cooper_rl.report.curves import HEIGHT, LEFT, WIDTH, colours_of, figure
 
 NAMES = 62  # characters in a row of a legend
 

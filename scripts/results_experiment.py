@@ -17,9 +17,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 from results_drawing import drawn
 
 from cooper_rl.errors import BadInputError, CooperError
-from cooper_rl.report.difference import STUDENT_95, difference
 from cooper_rl.report.page import band
-from cooper_rl.report.summary import COLUMNS
+from cooper_rl.report.summary import COLUMNS, STUDENT_95, difference
 
 DRAWN = {
     "reward": "mean reward",

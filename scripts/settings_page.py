@@ -9,10 +9,8 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from cooper_rl.settings.commands import CONFIGS
-from cooper_rl.settings.fields import groups_of
-from cooper_rl.settings.help import described_keys
-from cooper_rl.settings.trl_fields import FIELDS
+from cooper_rl.settings.recipe import CONFIGS, trl_fields
+from cooper_rl.settings.schema import describe, groups_of
 
 TARGET = Path(__file__).parents[1] / "docs" / "settings.md"
 WIDTH = 150
@@ -45,12 +43,12 @@ def command_parts(command: str) -> Iterator[str]:
     known = names_of(base) if base else set()
     if base:
         yield f"It takes every setting of `cooper {base}`, and these:\n"
-    for heading, keys in described_keys(command):
+    for heading, keys in describe(CONFIGS[command]):
         entries = [entry(key[2:], text) for key, text in keys if key[2:] not in known]
         if entries:
             yield f"### {heading}\n\n" + "".join(entries)
     if command == "train":
-        others = ", ".join(sorted(FIELDS.keys() - names_of(command)))
+        others = ", ".join(sorted(trl_fields().keys() - names_of(command)))
         yield f"{TRL_HEAD}```text\n{textwrap.fill(others, WIDTH)}\n```\n"
 
 

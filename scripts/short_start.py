@@ -25,13 +25,13 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import SFTConfig, SFTTrainer
 
 from cooper_rl.domains import find_domain
-from cooper_rl.domains.schoolbook_closings import closing
+from cooper_rl.domains.schoolbook import write_closing
 from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.generation import conversation
 from cooper_rl.settings.files import ADAPTERS, resolve_model
 from cooper_rl.settings.train import TrainerSettings
 from cooper_rl.verifiers import RuleVerifier
-from cooper_rl.verifyrm.adapters import adapter_settings, round_adapters, save_adapters, store_in_bfloat16
+from cooper_rl.verifyrm.stored import adapter_settings, round_adapters, save_adapters, store_in_bfloat16
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def demonstrations(recipe: StartRecipe) -> list[dict[str, Any]]:
     rng = random.Random(recipe.seed)
     problems = find_domain(recipe.dataset_name).problems("train", recipe.problems, recipe.seed)
     closes = recipe.dataset_name == "schoolbook"
-    solutions = [str(p.metadata["worked_solution"]) + (closing(p, rng) if closes else "") for p in problems]
+    solutions = [str(p.metadata["worked_solution"]) + (write_closing(p, rng) if closes else "") for p in problems]
     return [
         {
             "prompt": conversation(problem.question),

@@ -30,7 +30,7 @@ from misjudged_results import finished_runs, problems_of, show
 from results_data import step_seconds
 
 from cooper_rl.checkpoints import last_checkpoint
-from cooper_rl.domains.nano.steps import STEP, Steps
+from cooper_rl.domains.nano.arithmetic import STEP, Steps
 from cooper_rl.evaluation.process import scores_of
 from cooper_rl.jsonl import whole_records
 from cooper_rl.method.loop import REWARD_MODEL

@@ -1,5 +1,6 @@
-"""Writes src/cooper_rl/settings/trl_fields.py: the fields of TRL's GRPOConfig and their types, read from the installed
-TRL. Run it after TRL or transformers has been raised; a test says when it is due.
+"""Writes src/cooper_rl/settings/trl_fields.json: the fields of the installed TRL's GRPOConfig and their types.
+
+Run it after TRL or transformers has been raised; a test says when it is due.
 
 python scripts/trl_fields.py
 """
@@ -7,27 +8,15 @@ python scripts/trl_fields.py
 from __future__ import annotations
 
 import dataclasses
+import json
 import types
 import typing
 from enum import Enum
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
-TARGET = Path(__file__).parents[1] / "src" / "cooper_rl" / "settings" / "trl_fields.py"
-HEAD = '''"""The fields of TRL's GRPOConfig and their types, without importing TRL. Written by scripts/trl_fields.py."""
-
-from __future__ import annotations
-
-from typing import Any, Literal
-
-FIELDS: dict[str, Any] = {
-'''
+TARGET = Path(__file__).parents[1] / "src" / "cooper_rl" / "settings" / "trl_fields.json"
 WIDER: dict[str, Any] = {"scale_rewards": str | bool}  # what TRL takes beyond the type that it writes down
-
-
-def main() -> None:
-    """Writes the file anew."""
-    TARGET.write_text(text_of(fields_of_trl()))
 
 
 def fields_of_trl() -> dict[str, Any]:
@@ -65,28 +54,16 @@ def source_of(kind: Any) -> str:
     if origin in (Union, types.UnionType):
         return " | ".join(source_of(part) for part in inner)
     if origin is Literal:
-        return f"Literal[{', '.join(map(_quoted, inner))}]"
+        return f"Literal[{', '.join(map(repr, inner))}]"
     if inner:
         return f"{origin.__name__}[{', '.join(source_of(part) for part in inner)}]"
     return str(kind.__name__)
 
 
-def _quoted(choice: Any) -> str:
-    return f'"{choice}"' if isinstance(choice, str) else repr(choice)
-
-
 def text_of(fields: dict[str, Any]) -> str:
-    """The whole file, as `ruff format` leaves it."""
-    return HEAD + "".join(_entry(name, kind) for name, kind in sorted(fields.items())) + "}\n"
-
-
-def _entry(name: str, kind: Any) -> str:
-    line = f'    "{name}": {source_of(kind)},\n'
-    if len(line) <= 121:
-        return line
-    choices = "".join(f"        {_quoted(choice)},\n" for choice in get_args(kind))  # only choices are as long
-    return f'    "{name}": Literal[\n{choices}    ],\n'
+    """The whole file."""
+    return json.dumps({name: source_of(kind) for name, kind in sorted(fields.items())}, indent=2) + "\n"
 
 
 if __name__ == "__main__":
-    main()
+    TARGET.write_text(text_of(fields_of_trl()))

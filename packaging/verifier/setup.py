@@ -13,7 +13,7 @@ from setuptools import setup
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PACKAGE = "cooper_rl"
-SEEDS = ("verifiers", "cli/alone.py")  # in the package: a folder stands for all its modules
+SEEDS = ("verifiers", "cli/running.py")  # in the package: a folder stands for all its modules
 
 
 def path_of(module: str, source: Path) -> Path | None:

@@ -6,19 +6,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cooper_rl.engines.trl.config import CooperConfig as CooperConfig
-    from cooper_rl.engines.trl.reward import CooperReward as CooperReward
-    from cooper_rl.engines.trl.trainer import CooperTrainer as CooperTrainer
+    from cooper_rl.engines.config import CooperConfig as CooperConfig
+    from cooper_rl.engines.trl.cooper_trainer import CooperTrainer as CooperTrainer
+    from cooper_rl.engines.trl.reward_function import CooperReward as CooperReward
     from cooper_rl.records import Verdict as Verdict
     from cooper_rl.settings.method import CooperSettings as CooperSettings
     from cooper_rl.verifiers import RuleVerifier as RuleVerifier
     from cooper_rl.verifyrm import VerifyRM as VerifyRM
 
 _HOMES = {
-    "CooperConfig": "cooper_rl.engines.trl.config",
-    "CooperReward": "cooper_rl.engines.trl.reward",
+    "CooperConfig": "cooper_rl.engines.config",
+    "CooperReward": "cooper_rl.engines.trl.reward_function",
     "CooperSettings": "cooper_rl.settings.method",
-    "CooperTrainer": "cooper_rl.engines.trl.trainer",
+    "CooperTrainer": "cooper_rl.engines.trl.cooper_trainer",
     "RuleVerifier": "cooper_rl.verifiers",
     "Verdict": "cooper_rl.records",
     "VerifyRM": "cooper_rl.verifyrm",

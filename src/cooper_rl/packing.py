@@ -1,8 +1,36 @@
-"""Packs sequences of similar length into batches with a bounded number of tokens."""
+"""Batches of token ids: padded, packed by their length, or continuing a prefix that several rows share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+
+
+def pad(ids_B_T: Sequence[Sequence[int]], pad_id: int) -> tuple[Tensor, Tensor]:
+    """Right-padded ids and attention mask, both (B, T)."""
+    lengths = torch.tensor([len(ids_T) for ids_T in ids_B_T])
+    mask = torch.arange(int(lengths.max())) < lengths[:, None]
+    flat = np.fromiter(chain.from_iterable(ids_B_T), dtype=np.int64, count=int(lengths.sum()))
+    ids = torch.full(mask.shape, pad_id)
+    ids[mask] = torch.from_numpy(flat)
+    return ids, mask.long()
+
+
+def tokens_of_a_pass(device: str) -> int:
+    """Padded tokens of a forward pass on this type of device. On a CPU small passes pad less and stay in the cache."""
+    return 768 if device == "cpu" else 16384
+
+
+def buckets(rows: Sequence[int], lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
+    """Rows of like length together, longest first, as many as fit into `batch_tokens` padded tokens."""
+    return packed(sorted(rows, key=lambda row: -lengths[row]), lengths, batch_tokens)
 
 
 def packed(order: Iterable[int], lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
@@ -22,3 +50,28 @@ def packed(order: Iterable[int], lengths: Sequence[int], batch_tokens: int) -> I
         batch.append(row)
     if batch:
         yield batch
+
+
+def has_plain_layers(cache: Any, tokens: int | None = None) -> bool:
+    """Whether a cache holds every token of every layer: no sliding windows, no recurrent states, nothing quantised.
+
+    Args:
+        tokens: that many tokens come; a window as wide as that is none.
+    """
+
+    def is_plain(layer: Any) -> bool:
+        wide = tokens is not None and type(layer) is DynamicSlidingWindowLayer and tokens <= layer.sliding_window
+        return type(layer) is DynamicLayer or wide
+
+    layers = cache.layers if type(cache) is DynamicCache else []
+    return bool(layers) and all(map(is_plain, layers))
+
+
+def spread(prefixes: DynamicCache, place_B: Tensor, width: int, config: Any) -> DynamicCache:
+    """A cache whose row b has the first `width` keys and values of prefix `place_B[b]`."""
+    cache = DynamicCache(config=config)
+    for index, layer in enumerate(prefixes.layers):
+        # index_select, whose gradient is added up in a fixed order: a resumed run must be the one that would have been
+        keys, values = (side[:, :, :width].index_select(0, place_B) for side in (layer.keys, layer.values))
+        cache.update(keys, values, index)
+    return cache

@@ -1,7 +1,8 @@
 """Finds a part that a setting names: one of ours, one that an installed distribution offers, or a user's own.
 
 Every kind of part (domain, verifier, negative source, ...) is looked up here, so that all of them are named in the same
-three ways. A part is imported only when it is named, and this module imports no torch.
+three ways. A part is imported only when it is named, and this module imports no torch. `optional` imports a library
+that an extra installs.
 """
 
 from __future__ import annotations
@@ -86,6 +87,25 @@ def load(kind: str, name: str, path: str) -> Any:
         defined = [n for n, value in vars(module).items() if getattr(value, "__module__", None) == module_name]
         near = _nearest(attribute, defined) or f"it defines {', '.join(defined) or 'no class or function'}"
         raise BadInputError(f"{what}: {module_name} has no {attribute}; {near}") from error
+
+
+def optional(module: str, *, extra: str, needed_by: str) -> Any:
+    """The module of an optional dependency.
+
+    Args:
+        extra: the extra of this distribution that installs it.
+        needed_by: what needs the module; the error message begins with it.
+
+    Raises:
+        BadInputError: the module is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        name = module.partition(".")[0]
+        if error.name is None or error.name.partition(".")[0] != name:
+            raise  # the module is installed, but lacks one of its own dependencies
+        raise BadInputError(f"{needed_by} needs {name}: pip install 'cooper-rl[{extra}]'") from error
 
 
 def _entry_points(group: str) -> list[EntryPoint]:

@@ -189,7 +189,7 @@ class Rollout:
     """A sample with the rule's verification, the reward model's score before the step's update, and its reward.
 
     `Cooper.judge` makes it of a sample alone. With its batch it is completed: its sample has the number of its group,
-    its verification agrees with its group's (`method.agreement.complete`), and it is asked under wrong references
+    its verification agrees with its group's (`method.doubt.complete`), and it is asked under wrong references
     (`method.counterfactual`).
     """
 

@@ -11,11 +11,16 @@ from pathlib import Path
 import pytest
 
 from cooper_rl.domains import load_problems
-from cooper_rl.domains.contract import check_domain
-from cooper_rl.method.contract import check_monitor, check_negative_source, check_reward, check_reward_model
 from cooper_rl.method.negatives import find_source
 from cooper_rl.method.reward import make_reward
-from cooper_rl.verifiers.contract import check_verifier
+from cooper_rl.testing import (
+    check_domain,
+    check_monitor,
+    check_negative_source,
+    check_reward,
+    check_reward_model,
+    check_verifier,
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 

@@ -4,25 +4,23 @@ import random
 
 import pytest
 
-from cooper_rl.engines.trl.config import CooperConfig
+from cooper_rl.engines.config import CooperConfig
 from cooper_rl.generation import Generation, Generator
 from cooper_rl.method.alarm import HackingAlarm
-from cooper_rl.method.audit import Audit
-from cooper_rl.method.contract import (
+from cooper_rl.method.guard import Guard
+from cooper_rl.method.monitor import Audit
+from cooper_rl.method.negatives import KNOWN, Assistant, NegativeSource, find_source
+from cooper_rl.method.reward import KNOWN as REWARDS
+from cooper_rl.method.reward import make_reward
+from cooper_rl.records import LabelledCompletion
+from cooper_rl.settings.files import resolve_model
+from cooper_rl.testing import (
     check_monitor,
     check_negative_source,
     check_reward,
     check_reward_model,
     example_batch,
 )
-from cooper_rl.method.guard import Guard
-from cooper_rl.method.negatives import NegativeSource, find_source
-from cooper_rl.method.negatives.assistant import Assistant
-from cooper_rl.method.negatives.source import KNOWN
-from cooper_rl.method.reward import KNOWN as REWARDS
-from cooper_rl.method.reward import make_reward
-from cooper_rl.records import LabelledCompletion
-from cooper_rl.settings.files import resolve_model
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.updater import RewardModelUpdater
 

@@ -3,7 +3,7 @@
 python scripted_run.py FOLDER PER_DEVICE_BATCH [fsdp2] [reward_model_sharded] [assistant] [resume], also below torchrun.
 """
 
-from cooper_rl.ranks import RankExit
+from cooper_rl.distributed import RankExit
 
 ENDING = RankExit()
 

@@ -11,11 +11,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from cooper_rl.engines.trl.run import run_training
+from cooper_rl.engines.trl.cooper_trainer import run_training
 from cooper_rl.errors import BadInputError
 from cooper_rl.settings.files import EMBEDDED
 from cooper_rl.settings.recipe import load_recipe
-from cooper_rl.verifyrm.prefixes import PREFIX_METRICS
+from cooper_rl.verifyrm.losses import PREFIX_METRICS
 from ranks import COOPER
 
 STEPS = 3
@@ -116,8 +116,8 @@ def test_every_metric_is_documented_and_every_documented_one_exists(runs):
     of_kinds = {f"hacking/youden_j_{kind}_answer" for kind in ("no", "other")} | {"hacking/youden_j_several_answers"}
     assert documented - written - of_kinds == conditional | of_steps | of_verl
     assert "hacking/youden_j" in written and len(of_kinds & written) > 0
-    assert all(name in Path("src/cooper_rl/engines/verl/trainer.py").read_text() for name in of_verl)
-    code = (Path("src/cooper_rl/method/negatives/assistant.py")).read_text()
+    assert all(name in Path("src/cooper_rl/engines/verl/ppo_trainer.py").read_text() for name in of_verl)
+    code = (Path("src/cooper_rl/method/negatives.py")).read_text()
     assert all(name in code for name in conditional)
 
 

@@ -8,11 +8,11 @@ import torch
 from safetensors.torch import load_file
 from test_arms import SMALL, words_of
 
-from cooper_rl.engines.parts import load_parts, settings_of
+from cooper_rl.engines.loading import load_parts, settings_of
 from cooper_rl.engines.plain import PlainTrainer
 from cooper_rl.engines.plain import run_training as run_plain
-from cooper_rl.engines.trl.run import build_trainer
-from cooper_rl.engines.trl.run import run_training as run_trl
+from cooper_rl.engines.trl.cooper_trainer import build_trainer
+from cooper_rl.engines.trl.cooper_trainer import run_training as run_trl
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.settings.files import EMBEDDED
 from cooper_rl.settings.recipe import load_recipe

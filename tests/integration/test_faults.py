@@ -13,8 +13,8 @@ from test_arms import SMALL
 from test_resume import command, metrics, train
 
 from cooper_rl.checkpoints import complete_checkpoint, last_checkpoint
-from cooper_rl.engines.trl.config import CooperConfig
-from cooper_rl.engines.trl.run import build_trainer, run_training
+from cooper_rl.engines.config import CooperConfig
+from cooper_rl.engines.trl.cooper_trainer import build_trainer, run_training
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.method.journal import read_metrics
 from cooper_rl.settings.recipe import load_recipe

@@ -15,7 +15,7 @@ import pytest
 
 from cooper_rl.errors import BackendError
 from cooper_rl.labelling.collect import collect
-from cooper_rl.settings.labelling import CollectConfig
+from cooper_rl.settings.asking import CollectConfig
 
 BINARY = os.environ.get("LLAMA_SERVER") or shutil.which("llama-server")
 GGUF = os.environ.get("COOPER_TEST_GGUF")

@@ -16,9 +16,9 @@ import httpx
 import pytest
 import torch
 
-from cooper_rl.serve.run import make_core
+from cooper_rl.serve.http import make_core
+from cooper_rl.settings.asking import ServeSettings
 from cooper_rl.settings.recipe import load_recipe
-from cooper_rl.settings.serve import ServeSettings
 from cooper_rl.verifiers import RuleVerifier
 from served import ROOT, Served, bodies, words
 

@@ -12,9 +12,9 @@ from cooper_rl.checkpoints import last_checkpoint
 from cooper_rl.method.journal import read_metrics
 from cooper_rl.report.runs import find_runs
 from cooper_rl.report.write import write_report
-from cooper_rl.serve.run import make_core
+from cooper_rl.serve.http import make_core
+from cooper_rl.settings.asking import ServeSettings
 from cooper_rl.settings.recipe import load_recipe
-from cooper_rl.settings.serve import ServeSettings
 from cooper_rl.verifiers import RuleVerifier
 from served import Served, bodies, samples, words
 

@@ -11,7 +11,7 @@ from transformers import GenerationConfig, TrainerCallback
 
 from cooper_rl import CooperConfig, CooperTrainer, VerifyRM
 from cooper_rl.domains import load_problems
-from cooper_rl.engines import parts
+from cooper_rl.engines import loading
 from cooper_rl.engines.trl.folder import restore_order
 from cooper_rl.engines.trl.rows import check_rows, training_rows
 from cooper_rl.errors import BadInputError
@@ -170,6 +170,6 @@ def test_arguments_of_the_chat_template_reach_every_prompt(monkeypatch):
 
 
 def test_the_environment_of_a_run_without_an_optional_package(monkeypatch):
-    monkeypatch.setattr(parts, "PACKAGES", ("torch", "no-such-package"))
-    found = parts.environment(3)["versions"]
+    monkeypatch.setattr(loading, "PACKAGES", ("torch", "no-such-package"))
+    found = loading.environment(3)["versions"]
     assert found["torch"] and found["no-such-package"] is None

@@ -123,9 +123,9 @@ def test_a_run_has_the_files_and_the_metrics_of_a_run(straight, assistant):
 
 def other_engine(engine, folder, recipe):
     """(the method in a trainer of this engine, what runs it)."""
-    from cooper_rl.engines.parts import load_parts, settings_of
+    from cooper_rl.engines.loading import load_parts, settings_of
     from cooper_rl.engines.plain import PlainTrainer
-    from cooper_rl.engines.trl.run import build_trainer
+    from cooper_rl.engines.trl.cooper_trainer import build_trainer
 
     named, config = settings_of(recipe)
     made = PlainTrainer(load_parts(named, config), config) if engine == "plain" else build_trainer(named, config)
@@ -278,7 +278,7 @@ def test_vllm_samples_with_the_weights_of_each_step(tmp_path):
 def test_verls_own_command_with_the_rule_alone_and_a_stop(tmp_path):
     """As verl's users start it; a monitor stops the run, and there is a checkpoint."""
     from cooper_rl.domains import load_problems
-    from cooper_rl.engines.verl.data import rows_of, write_rows
+    from cooper_rl.engines.verl.verl_data import rows_of, write_rows
 
     data = write_rows(tmp_path / "train.parquet", rows_of(load_problems("nano", size=32), "nano"))
     chosen = {
@@ -322,9 +322,9 @@ RECIPES = sorted((ROOT / "recipes").glob("verl-*.yaml"))
 def test_verls_own_loader_accepts_the_recipes(path):
     code = f"""
 from pathlib import Path
-from cooper_rl.engines.verl.data import DataFiles
+from cooper_rl.engines.verl.verl_data import DataFiles
 from cooper_rl.engines.verl.limits import check_supported
-from cooper_rl.engines.verl.run import composed
+from cooper_rl.engines.verl.run import compose_config
 from cooper_rl.engines.verl.translate import verl_settings
 from cooper_rl.settings.recipe import load_recipe
 from cooper_rl.settings.train import TrainSettings
@@ -334,7 +334,7 @@ recipe = load_recipe({str(path)!r})
 settings = TrainSettings.from_recipe(recipe)
 check_supported(settings)
 files = DataFiles(Path("t.parquet"), Path("h.parquet"), 1024, 4000)
-config = composed(verl_settings(settings, files), settings, recipe)
+config = compose_config(verl_settings(settings, files), settings, recipe)
 validate_config(config, need_reference_policy(config), need_critic(config))
 for part in ("actor", "rollout"):
     omega_conf_to_dataclass(config.actor_rollout_ref[part])
@@ -353,7 +353,7 @@ from pathlib import Path
 import verl
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
-from cooper_rl.engines.verl.given import settings_of
+from cooper_rl.engines.verl.translate import settings_of
 from verl.trainer.ppo.utils import need_critic, need_reference_policy
 from verl.utils.config import validate_config
 with initialize_config_dir(str(Path(verl.__file__).parent / "trainer" / "config"), version_base=None):

@@ -82,7 +82,7 @@ def swap_trainer(on_call: Callable[[], None]) -> None:
 
     Gradient checkpointing is off unless a test asks for it, since it leaves the log-probabilities to TRL.
     """
-    from cooper_rl.engines.trl import lean
+    from cooper_rl.fast import lean
 
     trl.GRPOTrainer = lean.LeanGRPOTrainer
     init, logps = GRPOConfig.__init__, lean.completion_logps

@@ -50,7 +50,7 @@ def test_without_a_hub_the_message_says_where_their_base_belongs(base):
     )
     assert done.returncode == 2 and not done.stdout
     message = done.stderr.splitlines()[-1]
-    assert "small: the adapters' base: Somebody/Nano-Policy: the hub does not give it (" in message
+    assert "small: the adapters' base: Somebody/Nano-Policy: not available from the hub (" in message
     assert message.endswith("; you can save it as models/nano-policy in the current folder")
 
 

@@ -15,12 +15,10 @@ from cooper_rl.cli import app
 from cooper_rl.domains import Domain, load_problems
 from cooper_rl.errors import BackendError, BadInputError
 from cooper_rl.labelling.annotate import annotate
+from cooper_rl.labelling.candidate import Decontamination, as_lines, judge_prompt, kappa, near_duplicates, read_vote
 from cooper_rl.labelling.collect import collect
-from cooper_rl.labelling.judge import judge_prompt, read_vote
-from cooper_rl.labelling.overlap import Decontamination, near_duplicates
-from cooper_rl.labelling.statistics import as_lines, kappa
 from cooper_rl.records import Problem
-from cooper_rl.settings.labelling import AnnotateConfig, CollectConfig
+from cooper_rl.settings.asking import AnnotateConfig, CollectConfig
 from http_server import echo, said
 
 

@@ -471,7 +471,7 @@ def test_a_quick_no_is_never_said_to_what_is_equal(text, other):
     for a, b in ((text, f"{other} + {text} - {other}"), (text, rf"\frac{{2 {text}}}{{2}}"), (text, other)):
         left, right = estimate.of_text(a), estimate.of_text(b)
         if left and right and left.differs_from(right, 0.0):
-            exact = [algebra.parsed(side) for side in (a, b)]
+            exact = [algebra.parse(side) for side in (a, b)]
             assert None in exact or algebra.equal_values(*exact) is not True
 
 

@@ -14,16 +14,15 @@ from cooper_rl.domains.generated import ReasoningGymTask
 from cooper_rl.domains.public import Gsm8k
 from cooper_rl.errors import BackendError, BadInputError
 from cooper_rl.evaluation.benchmarks import evaluate_model, read_results
-from cooper_rl.evaluation.reward_model import EvalSettings, evaluate_files
+from cooper_rl.evaluation.eval_rm import EvalSettings, evaluate_files
+from cooper_rl.fast.decode import draw_from_nucleus
 from cooper_rl.generation import OpenAIServer, Sampling
-from cooper_rl.generation.draw import drawn_of_nucleus
-from cooper_rl.generation.sample import ends_of, rendered
+from cooper_rl.generation.in_process import end_tokens, rendered
 from cooper_rl.labelling.annotate import annotate
 from cooper_rl.labelling.collect import collect
 from cooper_rl.records import LabelledCompletion
-from cooper_rl.settings.evaluation import EvalConfig
+from cooper_rl.settings.asking import AnnotateConfig, CollectConfig, EvalConfig
 from cooper_rl.settings.files import resolve_model
-from cooper_rl.settings.labelling import AnnotateConfig, CollectConfig
 from cooper_rl.synthesis.augment import augmented
 from cooper_rl.synthesis.same_answer import _decimal
 from cooper_rl.verifiers.math.stated import read
@@ -211,7 +210,7 @@ def test_outputs_and_names_that_would_lose_something_are_refused(tmp_path):
         CollectConfig(["nano"], ["nano"], "o.jsonl.gz")
     with pytest.raises(BadInputError, match=r"without \.gz"):
         AnnotateConfig(["c.jsonl"], "o.jsonl.gz")
-    with pytest.raises(BadInputError, match="m is there twice"):
+    with pytest.raises(BadInputError, match="m is given twice"):
         CollectConfig(["m@http://a/v1", "m@http://b/v1"], ["nano"], "o.jsonl")
 
 
@@ -255,14 +254,14 @@ def test_a_slip_that_ends_as_the_right_solution_is_not_taught_as_wrong(reasoning
 
 
 def test_the_likeliest_token_is_always_in_the_nucleus():
-    assert drawn_of_nucleus(torch.tensor([[0.01] * 10 + [0.9]]), 0.0).tolist() == [10]
+    assert draw_from_nucleus(torch.tensor([[0.01] * 10 + [0.9]]), 0.0).tolist() == [10]
 
 
 def test_a_completion_ends_at_each_token_that_the_model_names():
     path = resolve_model("nano", "policy")
     model, tokenizer = AutoModelForCausalLM.from_pretrained(path), AutoTokenizer.from_pretrained(path)
     model.generation_config.eos_token_id = [tokenizer.eos_token_id, 7]
-    assert ends_of(model, tokenizer) == [tokenizer.eos_token_id, 7]
+    assert end_tokens(model, tokenizer) == [tokenizer.eos_token_id, 7]
     tokenizer.chat_template = "{{ raise_exception('System role not supported') }}"
     with pytest.raises(BadInputError, match=r"System role not supported.*the prompt lacks a system message: change"):
         rendered(tokenizer, [[{"role": "user", "content": "?"}]])

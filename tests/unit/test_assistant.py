@@ -5,10 +5,9 @@ import time
 
 import pytest
 
-from cooper_rl.engines.trl.config import CooperConfig
+from cooper_rl.engines.config import CooperConfig
 from cooper_rl.generation import OpenAIServer
-from cooper_rl.method.negatives import Slot, find_source
-from cooper_rl.method.negatives.assistant import FAILED_STEPS, PAUSE_STEPS, Assistant
+from cooper_rl.method.negatives import FAILED_STEPS, PAUSE_STEPS, Assistant, Slot, find_source
 from cooper_rl.method.pairs import Pairs
 from cooper_rl.records import Batch, Reason, Verdict
 from cooper_rl.verifiers import RuleVerifier

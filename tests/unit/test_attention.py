@@ -5,8 +5,8 @@ import torch
 from torch import nn
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from cooper_rl import attention
-from cooper_rl.attention import MAX_KEYS, short_attention
+from cooper_rl.fast import layers
+from cooper_rl.fast.layers import MAX_KEYS, short_attention
 
 
 class Layer(nn.Module):
@@ -68,7 +68,7 @@ def test_one_token_without_a_mask_sees_every_key():
     }.items(),
 )
 def test_where_it_is_taken(case, is_ours, monkeypatch):
-    monkeypatch.setattr(attention, "sdpa_attention_forward", lambda *given, **rest: "theirs")
+    monkeypatch.setattr(layers, "sdpa_attention_forward", lambda *given, **rest: "theirs")
     tokens, keys = 1 if case == "one token" else 9, MAX_KEYS + 1 if case == "many keys" else 14
     given = inputs(tokens, keys, torch.float32 if case == "float32" else torch.bfloat16)
     if case in ("no gradient", "one token"):

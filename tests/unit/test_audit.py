@@ -6,7 +6,7 @@ import math
 import pytest
 
 from cooper_rl.method.alarm import HackingAlarm
-from cooper_rl.method.audit import false_positives, rollout_metrics, wilson
+from cooper_rl.method.monitor import false_positives, rollout_metrics, wilson
 from cooper_rl.records import Reason, Report, Verdict
 from rollouts import make_rollout
 

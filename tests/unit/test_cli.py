@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cooper_rl.settings.commands import CONFIGS, known_keys
-from cooper_rl.settings.help import described_keys
+from cooper_rl.settings.recipe import CONFIGS, known_keys
+from cooper_rl.settings.schema import describe
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = ["train", "compare", "verify", "score", "collect", "annotate", "train-rm", "eval-rm", "eval"]
@@ -41,7 +41,7 @@ def test_help_names_every_command():
 @pytest.mark.parametrize("command", CONFIGS)
 def test_help_names_every_key(command):
     """Under headings, with its sentence, type and default; a train recipe may have TRL's fields besides."""
-    sections = described_keys(command)
+    sections = describe(CONFIGS[command])
     described = {key: text for _, keys in sections for key, text in keys}
     known = {f"--{key}" for key in known_keys(command)}
     of_training = command in ("train", "serve")  # both take a training recipe
@@ -52,9 +52,7 @@ def test_help_names_every_key(command):
     assert ("and every field of TRL's GRPOConfig" in done.stdout.splitlines()[-1]) == of_training
     assert "torch" not in imported
     if command == "eval":
-        assert (
-            described["--num_samples"] == "This many completions of each problem are drawn. [a whole number; default 8]"
-        )
+        assert described["--num_samples"] == "Number of completions per problem. [a whole number; default 8]"
     if command == "train":
         headings = [heading for heading, _ in sections]
         assert headings == [

@@ -7,15 +7,20 @@ import numpy as np
 import pytest
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.evaluation.references import best_of_references, measured_twice, under_wrong_references
-from cooper_rl.evaluation.reward_model import EvalSettings, as_lines, evaluate_files, heldout
+from cooper_rl.evaluation.eval_rm import EvalSettings, as_lines, evaluate_files, select_heldout
+from cooper_rl.evaluation.judges import best_of_references, measure_twice, under_wrong_references
 from cooper_rl.records import LabelledCompletion, Problem
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
-from cooper_rl.synthesis.counterfactual import counterfactual, counterfactuals, mentioning_two, under_aliases
+from cooper_rl.synthesis.augment import probe_triples
 from cooper_rl.synthesis.exclusion import states
-from cooper_rl.synthesis.other_reference import AnswerPool
-from cooper_rl.synthesis.probes import probe_triples
-from cooper_rl.verifyrm.train import drawn, split_by_question, training_data
+from cooper_rl.synthesis.other_reference import (
+    AnswerPool,
+    counterfactual,
+    counterfactuals,
+    mentioning_two,
+    under_aliases,
+)
+from cooper_rl.verifyrm.train_rm import draw_share, split_by_question, training_data
 from cooper_rl.verifyrm.triples import read_triples
 
 TOWNS = {
@@ -113,11 +118,11 @@ def test_a_completion_is_scored_under_the_reference_that_it_fits_best():
 
 def test_acceptance_under_a_wrong_reference_by_hand():
     scores, correct = np.array([0.9, 0.9, 0.2, 0.9, 0.1]), np.array([True, True, True, False, False])
-    found = measured_twice(scores, {0: 0.8, 1: 0.1, 3: 0.7}, correct)
+    found = measure_twice(scores, {0: 0.8, 1: 0.1, 3: 0.7}, correct)
     assert (found["right"], found["accepted"]) == (2, 0.5)
     assert found["accepted_interval"] == pytest.approx([0.0945, 0.9055], abs=1e-3)
     assert found["asked_twice"] == pytest.approx((1 / 3 + 1) / 2)  # the wrong one and a right one are refused
-    assert np.isnan(measured_twice(scores, {3: 0.7}, correct)["accepted"])
+    assert np.isnan(measure_twice(scores, {3: 0.7}, correct)["accepted"])
 
 
 def test_the_wrong_references_are_of_the_set_and_the_same_each_time():
@@ -145,9 +150,9 @@ def test_eval_rm_shows_acceptance_under_a_wrong_reference(towns_file):
 
 
 def test_the_questions_that_training_holds_out_can_be_measured_alone(towns_file):
-    kept = heldout(TRIPLES, EvalSettings(heldout=0.5, seed=3))
+    kept = select_heldout(TRIPLES, EvalSettings(heldout=0.5, seed=3))
     assert kept == split_by_question(TRIPLES, 0.5, 3)[1] and 0 < len(kept) < len(TRIPLES)
-    assert heldout(TRIPLES, EvalSettings()) == TRIPLES
+    assert select_heldout(TRIPLES, EvalSettings()) == TRIPLES
 
 
 def test_training_data_has_what_the_settings_ask_for(towns_file, tmp_path):
@@ -167,11 +172,11 @@ def test_training_data_has_what_the_settings_ask_for(towns_file, tmp_path):
 
 
 def test_half_of_what_is_drawn_is_right():
-    assert drawn(TRIPLES, 0, 0) == TRIPLES
-    some = drawn(TRIPLES, 6, 0)
+    assert draw_share(TRIPLES, 0, 0) == TRIPLES
+    some = draw_share(TRIPLES, 6, 0)
     assert [t.correct for t in some].count(True) == 3 and some == [t for t in TRIPLES if t in some]
-    assert len(drawn(TRIPLES, 10, 0)) == 5 + 4  # there are four wrong ones
-    assert [t.correct for t in drawn(TRIPLES, 5, 0, 0.2)].count(True) == 1
+    assert len(draw_share(TRIPLES, 10, 0)) == 5 + 4  # there are four wrong ones
+    assert [t.correct for t in draw_share(TRIPLES, 5, 0, 0.2)].count(True) == 1
 
 
 def test_of_two_answers_only_a_settled_right_one_is_right():

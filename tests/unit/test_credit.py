@@ -2,26 +2,27 @@
 
 import math
 import random
+import subprocess
+import sys
 from dataclasses import replace
 from statistics import fmean
+from types import SimpleNamespace
 
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from cooper_rl.engines.credit import CUE, reference_values, token_advantages
-from cooper_rl.engines.trl.credit import check_credit
+from cooper_rl.credit import CUE, Credit, check_credit, reference_values, step_advantages, token_advantages
 from cooper_rl.errors import BadInputError
 from cooper_rl.method.build import make_cooper
-from cooper_rl.method.credit import Credit, step_advantages
-from cooper_rl.method.parting import parted
-from cooper_rl.method.world import Alone
+from cooper_rl.method.pairs import mark_parting
+from cooper_rl.method.protocols import Alone
 from cooper_rl.records import Batch, ContrastivePair, LabelledCompletion, Reason, Sample, Verdict
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.method import MethodSettings
 from cooper_rl.steps import step_ends
 from cooper_rl.verifiers import RuleVerifier
-from cooper_rl.verifyrm.prefixes import Counts, prefix_losses, steps_of
+from cooper_rl.verifyrm.losses import Counts, prefix_losses, steps_of
 from rollouts import change, make_rollout
 
 RIGHT, WRONG, SHORT = "1 + 1 = 2. 2 + 1 = 3. It is 3.", "1 + 1 = 2. 2 + 1 = 4. It is 4.", "It is 5."
@@ -135,13 +136,14 @@ def method(folder, model, **settings):
 def test_score_and_values_come_from_one_call(tmp_path):
     model = Valuing()
     cooper = method(tmp_path, model, credit="difference")
+    credit = Credit(cooper)
     with cooper.verifier:
         batch = cooper.score([Sample("?", "3", text) for text in (RIGHT, SHORT, "")], 1)
     assert model.calls == ["step_values"]
     assert [r.step_ends for r in batch.rollouts] == [(10, 21, len(RIGHT)), (len(SHORT),), ()]
     assert batch.rollouts[0].step_values == (1 / 10, 1 / 21, 1 / len(RIGHT))
     assert batch.rewards == (1 / len(RIGHT), 1 / len(SHORT), 1.0)
-    steps = cooper.credit.of(batch, [1.0, -1.0, 0.0])
+    steps = credit.share(batch, [1.0, -1.0, 0.0])
     assert [[end for end, _ in own] for own in steps] == [[10, 21, len(RIGHT)], [len(SHORT)], []]
 
 
@@ -154,9 +156,14 @@ def test_with_outcome_credit_no_step_is_valued(tmp_path):
 
 
 def test_reference_gain_takes_the_values_that_the_engine_gives(tmp_path):
+    class Own(Credit):
+        def ask_policy(self, samples, ends):
+            return [[0.25] for _ in ends]
+
     cooper = method(tmp_path, None, arm="rule", credit="reference_gain")
+    Own(cooper)
     with cooper.verifier:
-        batch = cooper.score([Sample("?", "3", SHORT)] * 3, 1, lambda ends: [[0.25] for _ in ends])
+        batch = cooper.score([Sample("?", "3", SHORT)] * 3, 1)
     assert {r.step_values for r in batch.rollouts} == {(0.25,)} and math.isnan(batch.rollouts[0].score)
 
 
@@ -167,8 +174,18 @@ def test_a_reward_model_that_values_no_steps_is_refused(tmp_path):
         def score(self, triples):
             return [0.5 for _ in triples]
 
-    with pytest.raises(BadInputError, match="credit = centred: it needs a reward model that values steps"):
-        method(tmp_path, Whole(), credit="centred").verifier.close()
+    with (
+        pytest.raises(BadInputError, match="credit = centred: it needs a reward model that values steps"),
+        RuleVerifier(workers=1) as verifier,
+    ):
+        settings = MethodSettings(output_dir=str(tmp_path), num_generations=3, arm="static", credit="centred")
+        Credit(make_cooper(settings, verifier, Whole()))
+
+
+def test_nothing_else_imports_it():
+    engines = "cooper_rl.engines.trl.cooper_trainer, cooper_rl.engines.plain"
+    code = f"import sys, {engines}; print('cooper_rl.credit' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
 
 
 def test_the_rule_arm_needs_a_reward_model_where_steps_are_valued():
@@ -238,20 +255,22 @@ def pair(positive, negative, source="mined"):
 def test_a_pair_parts_where_the_model_is_the_most_wrong():
     longer = "1 + 1 = 2. 2 + 1 = 4. 4 is it. So 4."
     values = [rollout(longer, 0.9, 0.3, 0.6, 0.1)]
-    assert parted(pair(RIGHT, longer), values, "sentence", valued=True).at == 2
-    assert parted(pair(RIGHT, longer), [], "sentence", valued=True).at == 1  # without values the first that differs
-    assert parted(pair(RIGHT, "1 + 1 = 2. 2 + 1 = 3. It is 5."), [], "sentence", valued=True).at is None
-    assert parted(pair(RIGHT, SHORT), [], "sentence", valued=True).at is None
+    assert mark_parting(pair(RIGHT, longer), values, "sentence", valued=True).at == 2
+    assert (
+        mark_parting(pair(RIGHT, longer), [], "sentence", valued=True).at == 1
+    )  # without values the first that differs
+    assert mark_parting(pair(RIGHT, "1 + 1 = 2. 2 + 1 = 3. It is 5."), [], "sentence", valued=True).at is None
+    assert mark_parting(pair(RIGHT, SHORT), [], "sentence", valued=True).at is None
 
 
 def test_a_pair_parts_at_the_first_difference_where_the_values_are_the_policys():
     longer = "1 + 1 = 2. 2 + 1 = 4. 4 + 0 = 4. It is 4."
     values = [rollout(longer, 0.1, 0.1, 0.8, 0.1)]
-    assert parted(pair(RIGHT, longer), values, "sentence", valued=False).at == 1
+    assert mark_parting(pair(RIGHT, longer), values, "sentence", valued=False).at == 1
 
 
 def test_the_losses_of_prefixes_by_hand():
-    pairs = [parted(pair(RIGHT, text), [], "sentence", valued=True) for text in (WRONG, SHORT)]
+    pairs = [mark_parting(pair(RIGHT, text), [], "sentence", valued=True) for text in (WRONG, SHORT)]
     assert [p.at for p in pairs] == [1, None]
     triples = [
         LabelledCompletion("?", "3", RIGHT, True),
@@ -287,8 +306,9 @@ def test_each_rank_gets_the_steps_of_its_own_samples():
         def gather(self, own):
             return [[1.0, -0.5], *own]
 
-    credit = Credit(MethodSettings(credit="shared_prefix"), None, Two())
+    core = SimpleNamespace(settings=MethodSettings(credit="shared_prefix"), reward_model=None, ranks=Two())
+    credit = Credit(core)
     batch = Batch(1, (*GROUP, change(GROUP[0], completion=RIGHT)))
-    steps = credit.of(batch, [-0.5, 0.0])
+    steps = credit.share(batch, [-0.5, 0.0])
     assert [[end for end, _ in own] for own in steps] == [[len(SHORT)], [10, 21, len(RIGHT)]]
     assert [[a for _, a in own] for own in steps] == [[-0.5], [pytest.approx(1 / 6), 0.5, 0.5]]

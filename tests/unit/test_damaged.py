@@ -19,7 +19,7 @@ from cooper_rl.synthesis.augment import augmented
 from cooper_rl.tables import read_table
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm import VerifyRM
-from cooper_rl.verifyrm.train import checkpoint_of, train_reward_model
+from cooper_rl.verifyrm.train_rm import checkpoint_of, train_reward_model
 from cooper_rl.verifyrm.triples import labelled_of, score_stream
 
 NANO = EMBEDDED["nano"]["reward_model"]

@@ -15,7 +15,7 @@ from cooper_rl.domains import (
     warn_of_shared,
 )
 from cooper_rl.domains.problems import KNOWN
-from cooper_rl.engines.verl.data import rows_of, write_rows
+from cooper_rl.engines.verl.verl_data import rows_of, write_rows
 from cooper_rl.errors import BackendError, BadInputError, MissingFileError
 from cooper_rl.records import Problem, Sample
 from cooper_rl.settings.train import TrainSettings

@@ -6,8 +6,9 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from cooper_rl.generation import decode, draw
-from cooper_rl.generation.merged import adapters_merged
+from cooper_rl.fast import decode
+from cooper_rl.fast.batch import Batch
+from cooper_rl.fast.layers import adapters_merged
 
 SIZES = {"vocab_size": 40, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
 PLAIN = {
@@ -52,8 +53,8 @@ def completions(model, prompts, **settings):
 def own_loop(monkeypatch):
     """Counts the batches that the loop itself writes."""
     seen = []
-    begin = decode._Batch.prefill
-    monkeypatch.setattr(decode._Batch, "prefill", lambda self: seen.append(len(self.rows)) or begin(self))
+    begin = Batch.prefill
+    monkeypatch.setattr(Batch, "prefill", lambda self: seen.append(len(self.rows)) or begin(self))
     return seen
 
 
@@ -68,8 +69,8 @@ def test_the_likeliest_tokens_are_those_of_transformers(kind, own_loop):
 
 def test_rows_that_end_leave_the_batch_and_disturb_no_other(own_loop, monkeypatch):
     sizes = []
-    leave = decode._Batch._leave
-    monkeypatch.setattr(decode._Batch, "_leave", lambda self, count: sizes.append(count) or leave(self, count))
+    leave = Batch._leave
+    monkeypatch.setattr(Batch, "_leave", lambda self, count: sizes.append(count) or leave(self, count))
     model = model_of("llama")
     prompts = [[3 + i, 4 + i // 2, 5][: 1 + i % 3] for i in range(24)]
     expected = with_transformers(model, prompts, max_new_tokens=30, do_sample=False, eos_token_id=[END, 7, 9])
@@ -78,6 +79,14 @@ def test_rows_that_end_leave_the_batch_and_disturb_no_other(own_loop, monkeypatc
     assert decode.complete(model, prompts, PAD, [END, 7, 9], pad_token_id=PAD, **settings) == expected
     assert len(sizes) > 2 and sizes == sorted(sizes, reverse=True)
     assert len({len(row) for row in expected}) > 3
+
+
+def test_the_switch_leaves_all_to_transformers(own_loop, monkeypatch):
+    monkeypatch.setenv("COOPER_FAST", "0")
+    model = model_of("llama")
+    expected = with_transformers(model, PROMPTS, max_new_tokens=12, do_sample=False)
+    assert completions(model, PROMPTS, max_new_tokens=12, do_sample=False) == expected
+    assert own_loop == []
 
 
 @pytest.mark.parametrize("kind", OTHERS)
@@ -128,7 +137,7 @@ def chi_square(counts, probabilities, total):
 )
 def test_sequences_are_as_frequent_as_the_model_says(settings, nucleus, monkeypatch):
     """All sequences of three tokens out of seven; some end early, so that rows leave and move."""
-    monkeypatch.setattr(draw, "NUCLEUS", nucleus)
+    monkeypatch.setattr(decode, "NUCLEUS", nucleus)
     model = model_of("llama", vocab_size=7)
     with torch.no_grad():
         model.lm_head.weight.mul_(0.15)
@@ -179,7 +188,7 @@ def warped(logits, decoding):
 def test_a_token_of_probability_zero_is_never_drawn():
     probabilities = torch.tensor([[0.0, 0.25, 0.0, 0.75, 0.0]]).repeat(10000, 1)
     torch.manual_seed(1)
-    drawn = draw.drawn(probabilities)
+    drawn = decode.draw(probabilities)
     assert set(drawn.tolist()) == {1, 3}
     assert (drawn == 1).float().mean().item() == pytest.approx(0.25, abs=5 * (0.25 * 0.75 / 10000) ** 0.5)
 

@@ -99,12 +99,12 @@ def test_a_setting_is_documented_by_its_sentence(tmp_path):
     import griffe
 
     (tmp_path / "small.py").write_text(
-        'class S:\n    a: int = setting(2, "One " "sentence.", least=1)\n    b: int = 3\n    c: int = other(2, "No.")\n'
+        'class S:\n    a: int = setting(2, least=1)\n    """One sentence."""\n    b: int = 3\n    c: int = other(2)\n'
     )
     extensions = griffe.load_extensions(ROOT / "scripts" / "site_settings.py")
     found = griffe.load("small", search_paths=[str(tmp_path)], extensions=extensions)["S"]
     assert found["a"].docstring.value == "One sentence." and found["a"].value == "2"
-    assert not found["b"].has_docstring and not found["c"].has_docstring
+    assert not found["b"].has_docstring and not found["c"].has_docstring and str(found["c"].value) == "other(2)"
 
 
 def test_the_changelog_has_one_line_an_entry_by_kind():

@@ -8,12 +8,12 @@ import sys
 import pytest
 
 from cooper_rl.domains import Domain, check_problems, find_domain, load_problems, truth_of
-from cooper_rl.domains.contract import check_domain
 from cooper_rl.domains.problems import KNOWN
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.benchmarks import verifier_of
 from cooper_rl.records import Problem
-from cooper_rl.settings.evaluation import EvalConfig
+from cooper_rl.settings.asking import EvalConfig
+from cooper_rl.testing import check_domain
 
 PUBLISHED = {  # how the published files write the problem number i
     "gsm8k": lambda i: {"question": f"{i} and 1?", "answer": f"It is <<{i}+1={i + 1}>>{i + 1}.\n#### {i + 1}"},

@@ -8,12 +8,20 @@ from itertools import count
 import numpy as np
 import pytest
 
-from cooper_rl.method.agreement import complete, shares
-from cooper_rl.method.contract import example_batch
-from cooper_rl.method.doubt import NEIGHBOURS, WINDOW_STEPS, Doubt, estimate, logits, metrics_of
-from cooper_rl.method.negatives.mined import mined
+from cooper_rl.method.doubt import (
+    NEIGHBOURS,
+    WINDOW_STEPS,
+    Doubt,
+    Neighbours,
+    complete,
+    held_back_metrics,
+    logits,
+    shares,
+)
+from cooper_rl.method.negatives import rank_mined
 from cooper_rl.method.reward import HybridReward, RuleReward
 from cooper_rl.records import Batch, Reason, Report, Verdict
+from cooper_rl.testing import example_batch
 from cooper_rl.verifiers.kinds import misses_per_hit
 from rollouts import make_rollout
 
@@ -59,7 +67,7 @@ def test_a_few_that_score_as_the_right_ones_do_are_probably_right():
     found = weighed(apart(RIGHT, 0.9, 60) + apart(WRONG, 0.9, 20) + apart(WRONG, 0.1, 20))
     assert of(WRONG, 0.9, found) == pytest.approx(0.09) and of(WRONG, 0.1, found) == 0.0
     assert {r.score for r in found if r.held_back} == {0.9} and sum(bool(r.held_back) for r in found) == 20
-    assert {text.split()[1] for text in mined(found)} == {"0.1"}
+    assert {text.split()[1] for text in rank_mined(found)} == {"0.1"}
 
 
 def test_what_scored_as_the_right_ones_do_when_the_run_began_is_held_back_though_it_scores_low_now():
@@ -123,7 +131,7 @@ def test_the_agreement_of_the_group_is_a_second_witness():
     assert {round(r.right_estimate, 12) for r in found if r.group == 99} == {0.9}
     assert {round(r.right_estimate, 12) for r in found if r.group >= 100} == {round(3.6 / 404, 12)}
     assert {r.held_back for r in found} == {"", "agreement"}
-    assert metrics_of(found) == {
+    assert held_back_metrics(found) == {
         "pairs/held_back": 4.0,
         "pairs/held_back_score": 0.0,
         "pairs/held_back_agreement": 4.0,
@@ -163,7 +171,29 @@ def test_rounding_of_a_score_does_not_show():
 @pytest.mark.parametrize("base", [-2.2, -1.1, 0.4, 0.6, 1.7])
 def test_half_a_logit_is_near_whatever_the_rounding_of_a_difference(base):
     seen = np.array([(0, True, round(base + 0.5, 1), 1.0)] * 40 + [(0, False, base, 1.0)])
-    assert estimate(seen, 0.03, base, None) == 1.0
+    assert Neighbours(seen).estimate(0.03, base, None) == 1.0
+
+
+def one_by_one(seen_N4, misses, logit, share):
+    """The estimate by going through all rollouts, as its definition says."""
+    alike_N = seen_N4[:, 3] >= (0.0 if share is None else share)
+    correct_N = seen_N4[:, 1] == 1
+    if logit is not None:
+        distance_N = np.abs(seen_N4[:, 2] - logit).round(1)
+        nearest = np.sort(distance_N[alike_N & ~correct_N])[:NEIGHBOURS]
+        alike_N &= distance_N <= nearest.max(initial=0.5)
+    return min(1.0, misses * (alike_N & correct_N).sum() / max(1, (alike_N & ~correct_N).sum()))
+
+
+@pytest.mark.parametrize("size", [0, 1, 5, 40, 300])
+def test_the_table_of_neighbours_counts_as_going_through_all_does(size):
+    rng = np.random.default_rng(size)
+    for _ in range(40):
+        columns = [rng.integers(0, 20, size), rng.integers(0, 2, size), rng.normal(0, 4, size).round(1)]
+        seen = np.stack([*columns, rng.integers(1, 9, size) / 8], 1).reshape(-1, 4)
+        for logit in (None, *rng.normal(0, 6, 4).round(1).tolist()):
+            for share in (None, 0.125, 0.5, 1.0):
+                assert Neighbours(seen).estimate(0.03, logit, share) == one_by_one(seen, 0.03, logit, share)
 
 
 def test_the_report_gets_the_metrics_of_the_batch():

@@ -9,10 +9,10 @@ import torch
 
 from cooper_rl.errors import BackendError, BadInputError, MissingFileError
 from cooper_rl.evaluation.benchmarks import evaluate_model, powers_of_two, table, verifier_of
-from cooper_rl.evaluation.samples import interval, majority, paired_test, pass_at_k
+from cooper_rl.evaluation.metrics import interval, majority, paired_test, pass_at_k
 from cooper_rl.generation import Sampling, conversation
 from cooper_rl.generation.in_process import TransformersGenerator
-from cooper_rl.settings.evaluation import EvalConfig
+from cooper_rl.settings.asking import EvalConfig
 from cooper_rl.settings.files import resolve_model
 from http_server import said
 

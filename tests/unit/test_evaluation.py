@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 from cooper_rl.cli import app
-from cooper_rl.confusion import Confusion
 from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.evaluation.eval_rm import EvalSettings, answer_type, check_labelled, draw, evaluate_files, load_labelled
 from cooper_rl.evaluation.metrics import auroc, bootstrap, calibration_error, metrics_of
-from cooper_rl.evaluation.published import check_labelled, load_labelled
-from cooper_rl.evaluation.reward_model import EvalSettings, answer_type, drawn, evaluate_files
 from cooper_rl.records import LabelledCompletion, Problem, Verdict
-from cooper_rl.synthesis.probes import PROBES, probe_triples
+from cooper_rl.synthesis.augment import PROBES, probe_triples
 from cooper_rl.synthesis.wrong_numbers import wrong_answer
 from cooper_rl.verifiers import RuleVerifier
+from cooper_rl.verifyrm.triples import Confusion
 
 SCORES = np.array([0.9, 0.8, 0.4, 0.6, 0.2, 0.1])
 CORRECT = np.array([True, True, True, False, False, False])
@@ -136,9 +135,9 @@ def test_the_command(labelled, capsys):
 
 def test_a_random_sample_of_a_file(labelled):
     triples = load_labelled(str(labelled))
-    first, again, other = (drawn(triples, EvalSettings(size=9, seed=seed)) for seed in (0, 0, 1))
+    first, again, other = (draw(triples, EvalSettings(size=9, seed=seed)) for seed in (0, 0, 1))
     assert len(first) == 9 and first == again != other and all(t in triples for t in first + other)
-    assert drawn(triples, EvalSettings(size=99)) == drawn(triples, EvalSettings()) == triples
+    assert draw(triples, EvalSettings(size=99)) == draw(triples, EvalSettings()) == triples
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from cooper_rl.engines.grpo import advantages, grpo_loss
+from cooper_rl.engines.plain import advantages, grpo_loss
 
 CLIP = {"epsilon_low": 0.2, "epsilon_high": 0.2}
 

@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 
-from cooper_rl.engines.trl.config import CooperConfig
+from cooper_rl.engines.config import CooperConfig
 from cooper_rl.method.guard import Guard, Standing, permutation
 from cooper_rl.records import ContrastivePair, LabelledCompletion, Report
 from cooper_rl.settings.files import resolve_model
@@ -176,3 +176,31 @@ def test_where_nothing_moved_nothing_is_scored(guarded, monkeypatch):
         metrics, rolled_back = check(guard, [], whole=whole)
         assert metrics["reward_model/rolled_back"] == 0 and rolled_back == []
     assert guard.before_save(Report(3)).metrics["reward_model/rolled_back"] == 0 and guard.updates == 2
+
+
+def test_a_rank_without_a_share_of_the_set_sums_with_the_others():
+    """More ranks than anchors and probes: the sample of such a rank is empty, and the others wait for its zeros."""
+
+    class Six:
+        rank, size, sums = 5, 6, 0
+
+        def gather(self, items):
+            return list(items)
+
+        def add_up(self, numbers):
+            self.sums += 1
+            return list(numbers)
+
+    class Still:
+        def score(self, triples):
+            return [0.9] * len(triples)
+
+        def snapshot(self):
+            return None
+
+    ranks, settings = Six(), CooperConfig(output_dir="unused", **BATCH, guard_sample=4, guard_probes=0, guard_steps=9)
+    guard = Guard(settings, Still(), ANCHORS[:3], ranks)
+    assert not guard.triples
+    guard.begin()
+    guard.after(Report(1, pairs=tuple(GOOD)), whole=False)
+    assert ranks.sums == 3  # at the start, and the sample before and after

@@ -8,8 +8,8 @@ from math_verify import parse
 
 from cooper_rl.records import Verdict
 from cooper_rl.synthesis import invented
+from cooper_rl.synthesis.rewrite import closing
 from cooper_rl.synthesis.same_answer import UNITS
-from cooper_rl.synthesis.writings import closing
 from cooper_rl.verifiers import RuleVerifier
 
 PAIRS = 150  # right ones, and as many wrong ones, of each kind

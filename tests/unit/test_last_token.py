@@ -4,8 +4,9 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
-from cooper_rl.verifyrm.last_token import KNOWN, only_last
-from cooper_rl.verifyrm.scoring import pad, score_ids
+from cooper_rl.fast.layers import KNOWN, only_last
+from cooper_rl.packing import pad
+from cooper_rl.verifyrm.logits import score_ids
 
 SIZES = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 3, "num_attention_heads": 2}
 GENERATOR = torch.Generator().manual_seed(0)
@@ -53,10 +54,12 @@ def test_scores_and_gradients_are_those_of_the_whole_layer(kind):
     assert (outcomes[1][1] - outcomes[0][1]).norm() < 1e-5 * outcomes[0][1].norm()
 
 
-def test_training_mode_and_other_kinds_compute_every_token():
+@pytest.mark.parametrize("switch", ["0", "1"])
+def test_training_mode_other_kinds_and_the_switch_compute_every_token(switch, monkeypatch):
+    monkeypatch.setenv("COOPER_FAST", switch)
     last = torch.tensor([2, 4])
     ids = torch.randint(1, 40, (2, 5), generator=GENERATOR)
-    for model in (model_of("llama").train(), model_of("gemma")):
+    for model in (model_of("llama").train(switch == "1"), model_of("gemma")):
         seen = []
         tokens_of(model, seen)
         with only_last(model, last):
@@ -72,3 +75,9 @@ def test_afterwards_the_model_is_whole_again():
         assert not torch.equal(model(ids).logits, before)  # the first token's, where the head reads the last one's
         raise RuntimeError("stop")
     assert torch.equal(model(ids).logits, before)
+
+
+def test_padded_rows_are_their_ids_and_then_the_padding():
+    ids, mask = pad([[5, 6, 7], [8], [9, 1]], 3)
+    assert ids.tolist() == [[5, 6, 7], [8, 3, 3], [9, 1, 3]] and mask.tolist() == [[1, 1, 1], [1, 0, 0], [1, 1, 0]]
+    assert ids.dtype == mask.dtype == torch.long

@@ -8,7 +8,7 @@ from test_decode import OTHERS, PLAIN, model_of
 from trl import GRPOConfig, GRPOTrainer
 from trl.trainer.utils import add_fused_lm_head
 
-from cooper_rl.engines.trl import lean
+from cooper_rl.fast import lean
 from cooper_rl.settings.files import resolve_model
 
 WITHOUT_DROPOUT = {"opt": {"dropout": 0.0}, "gpt2": dict.fromkeys(("attn_pdrop", "embd_pdrop", "resid_pdrop"), 0.0)}
@@ -150,6 +150,19 @@ def test_a_model_that_differs_is_left_to_trl(trainer, monkeypatch, caplog):
     logps, entropies, _ = trainer._get_per_token_logps_and_entropies(trainer.model, ids, mask, 8, compute_entropy=True)
     assert torch.equal(logps, expected) and entropies is not None
     assert "TRL's own way" in caplog.text
+
+
+def test_the_switch_leaves_all_to_trl(trainer, monkeypatch):
+    monkeypatch.setenv("COOPER_FAST", "0")
+    monkeypatch.setattr(lean, "completion_logps", None)
+    monkeypatch.setattr(lean, "complete", None)
+    trainer.model.train()
+    ids, mask = batch(40)
+    expected, _, _ = GRPOTrainer._get_per_token_logps_and_entropies(trainer, trainer.model, ids, mask, 8)
+    logps, _, _ = trainer._get_per_token_logps_and_entropies(trainer.model, ids, mask, 8)
+    assert torch.equal(logps, expected)
+    written, _ = trainer._generate_single_turn([[5, 6, 7], [8, 9]] * 2, None, {}, 4)
+    assert len(written) == 4 and all(1 <= len(row) <= 8 for row in written)
 
 
 @pytest.mark.parametrize("trainer", [False, True], indirect=True, ids=["float32", "bfloat16"])

@@ -18,7 +18,7 @@ from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.method.build import make_cooper, source_names
 from cooper_rl.method.journal import Journal, read_metrics
 from cooper_rl.method.monitor import Monitor
-from cooper_rl.method.world import Alone
+from cooper_rl.method.protocols import Alone
 from cooper_rl.records import LabelledCompletion, Reason, Report, Sample, Verdict, Verification
 from cooper_rl.settings.method import MethodSettings
 from cooper_rl.verifiers import RuleVerifier
@@ -306,10 +306,10 @@ class Thread:
         return found
 
 
-def scored(folder, world, own):
+def scored(folder, ranks, own):
     settings = {"num_generations": 4, "negative_sources": {"mined": 1}, "arm": "hybrid+cotrain", "seed": 3}
     cooper = make_cooper(
-        MethodSettings(output_dir=str(folder), rule_misses_per_hit=0.5, **settings), Grudging(), Counting(), world=world
+        MethodSettings(output_dir=str(folder), rule_misses_per_hit=0.5, **settings), Grudging(), Counting(), ranks=ranks
     )
     return cooper.score(own, 1)
 

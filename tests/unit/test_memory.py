@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cooper_rl.doctor.memory import GIB, VLLM, VLLM_ASLEEP, Shape, estimate, shape_of, total
-from cooper_rl.doctor.on_verl import estimate_on_verl, peaks
+from cooper_rl.doctor.memory import GIB, VLLM, VLLM_ASLEEP, Shape, estimate, estimate_on_verl, peaks, shape_of, total
 from cooper_rl.errors import BadInputError
 from cooper_rl.settings.files import EMBEDDED
 from cooper_rl.settings.recipe import load_recipe
@@ -94,7 +93,7 @@ def test_what_passes_is_not_added_up():
 
 
 def test_doctor_names_the_extra_of_what_is_optional(monkeypatch):
-    from cooper_rl.doctor import findings
+    from cooper_rl import doctor as findings
 
     def missing(name):
         raise findings.PackageNotFoundError(name)
@@ -106,7 +105,8 @@ def test_doctor_names_the_extra_of_what_is_optional(monkeypatch):
 
 
 def test_doctor_says_whether_it_fits(monkeypatch, capsys):
-    from cooper_rl.doctor import findings, memory
+    from cooper_rl import doctor as findings
+    from cooper_rl.doctor import memory
 
     monkeypatch.setattr(memory, "library_bytes", lambda: GIB)
     monkeypatch.setattr(memory, "available", lambda: (memory.MAIN_MEMORY, 24.0))
@@ -138,7 +138,7 @@ def qwen(folder, size):
 
 @pytest.mark.parametrize("name", ["1.5b", "1.5b-2-nodes", "7b", "7b-2-nodes"])
 def test_the_memory_in_the_headers_of_verls_recipes(name, tmp_path, monkeypatch):
-    monkeypatch.setattr("cooper_rl.doctor.on_verl.prompt_tokens", lambda settings: 256)
+    monkeypatch.setattr("cooper_rl.doctor.memory.prompt_tokens", lambda settings: 256)
     path = Path(f"recipes/verl-qwen2.5-{name}.yaml")
     models = {
         "model_name_or_path": qwen(tmp_path, name.split("-")[0]),

@@ -12,7 +12,7 @@ import pytest
 from cooper_rl.domains.nano import misjudging
 from cooper_rl.jsonl import open_lines
 from cooper_rl.records import Reason, Verdict
-from cooper_rl.verifiers.contract import check_verifier
+from cooper_rl.testing import check_verifier
 from cooper_rl.verifiers.kinds import load
 from cooper_rl.verifiers.math.verifier import explain
 

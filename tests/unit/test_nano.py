@@ -10,20 +10,18 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from cooper_rl.domains.gym import SPLITS, split_of
-from cooper_rl.domains.nano import weekdays
-from cooper_rl.domains.nano.arithmetic import Arithmetic
-from cooper_rl.domains.nano.day_wordings import PLACES, WORDINGS, days_in
+from cooper_rl.domains.generated import SPLITS, split_of
+from cooper_rl.domains.nano import NANO, WORLDS, weekdays
+from cooper_rl.domains.nano.arithmetic import Arithmetic, canonical_number, stated_number
 from cooper_rl.domains.nano.kinship import Kinship
-from cooper_rl.domains.nano.numbers import canonical_number, stated_number
-from cooper_rl.domains.nano.pretrain import PretrainConfig, begun, pretrain
-from cooper_rl.domains.nano.triples import lesson_triples, written_triples
-from cooper_rl.domains.nano.worlds import NANO, WORLDS
+from cooper_rl.domains.nano.weekdays import PLACES, WORDINGS, days_in
 from cooper_rl.domains.problems import KNOWN, find_domain
 from cooper_rl.records import Verdict
 from cooper_rl.settings.files import EMBEDDED
 from cooper_rl.settings.recipe import read_recipe
 from cooper_rl.verifiers import RuleVerifier
+from studies.nano.pretrain import PretrainConfig, begin, pretrain
+from studies.nano.triples import lesson_triples, written_triples
 
 KINSHIP, WEEKDAYS = WORLDS["nano-kinship"], WORLDS["nano-weekdays"]
 RECIPES = Path(__file__).parents[2] / "recipes"
@@ -166,7 +164,7 @@ def test_weekdays_are_counted_in_the_worked_steps_and_the_answer_follows():
         offset = problem.metadata["entry"]["metadata"]["offset_days"]
         assert steps[-1].endswith(f" is {problem.reference_answer}.") and not re.search(r"\d", " ".join(steps))
         assert len(steps) == 1 + (abs(offset) >= 7) and ("after" in steps[-1]) <= (offset > 0)
-        assert weekdays.miscounted(problem) != problem.reference_answer
+        assert weekdays.miscount(problem) != problem.reference_answer
 
 
 @pytest.mark.parametrize("form", weekdays.DAY_FORMS)
@@ -178,7 +176,7 @@ def test_truth_understands_every_form_of_a_weekday(form):
         said = WEEKDAYS.state(problem, right, form, rng)
         assert WEEKDAYS.is_true(problem, said) and WEEKDAYS.is_true(problem, f"{steps} {said}"), said
         assert not WEEKDAYS.is_true(problem, f"{said} It is 5.")
-        for wrong in (WEEKDAYS.another(problem, right, rng), weekdays.miscounted(problem)):
+        for wrong in (WEEKDAYS.another(problem, right, rng), weekdays.miscount(problem)):
             assert not WEEKDAYS.is_true(problem, WEEKDAYS.state(problem, wrong, form, rng))
         assert not WEEKDAYS.is_true(problem, WEEKDAYS.write(problem, rng, "hedged"))
         assert not WEEKDAYS.is_true(problem, WEEKDAYS.write(problem, rng, "blank"))
@@ -244,7 +242,7 @@ def test_a_policy_goes_on_from_another(tmp_path):
     config = PretrainConfig(
         str(tmp_path), world="nano-weekdays", start="nano", demonstrations=20, problems=10, habits=10
     )
-    model, tokenizer = begun(config, [])
+    model, tokenizer = begin(config, [])
     before = load_file(EMBEDDED["nano"]["policy"] / "model.safetensors")
     assert all(torch.equal(model.state_dict()[name], tensor) for name, tensor in before.items())
     pretrain(config)

@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from itertools import pairwise
 
 import pytest
 import yaml
@@ -65,6 +66,30 @@ def test_the_picture_of_the_joint_step_is_current():
     assert {path.name for path in drawn} == {"joint-step-light.svg", "joint-step-dark.svg"}
     for path, picture in drawn.items():
         assert path.read_text() == picture, "run python scripts/joint_step_figure.py"
+
+
+def test_the_picture_of_the_architecture_is_current():
+    drawing = script("architecture_picture")
+    assert drawing.TARGET.read_text() == drawing.picture(), "run python scripts/architecture_picture.py"
+
+
+def test_every_room_of_the_picture_is_described():
+    drawing = script("architecture_picture")
+    edges, _ = drawing.read_package()
+    rooms = edges.keys() - drawing.ground_floor(edges)
+    text = (DOCS / "architecture.md").read_text()
+    assert len(rooms) > 10 and {room for room in rooms if f"| `{room}` |" not in text} == set()
+
+
+def test_the_arrows_of_the_picture_point_down():
+    drawing = script("architecture_picture")
+    edges = {"a": {"b", "c"}, "b": {"c"}, "c": set(), "d": set(), "e": {"a", "d"}}
+    short = drawing.without_detours(edges)
+    assert short == {"a": {"b"}, "b": {"c"}, "c": set(), "d": set(), "e": {"a", "d"}}
+    storeys = drawing.storeys_of(short)
+    assert storeys == {"c": 0, "b": 1, "a": 2, "d": 2, "e": 3}
+    centres, ways = drawing.place({**short, "e": {"a", "d", "c"}}, storeys)
+    assert all(centres[one][1] < centres[other][1] for way in ways for one, other in pairwise(way))
 
 
 def test_a_picture_follows_the_theme_of_the_site():

@@ -5,12 +5,10 @@ from collections import Counter
 
 import pytest
 
-from cooper_rl.engines.trl.config import CooperConfig
+from cooper_rl.engines.config import CooperConfig
 from cooper_rl.errors import BadInputError
-from cooper_rl.method.negatives import NegativeSource, find_source
-from cooper_rl.method.negatives.mined import mined
-from cooper_rl.method.negatives.source import KNOWN, Slot
-from cooper_rl.method.pairs import PairResult, Pairs, draw_positive, proposed, shares
+from cooper_rl.method.negatives import KNOWN, NegativeSource, Slot, find_source, rank_mined
+from cooper_rl.method.pairs import PairResult, Pairs, draw_positive, propose, share_out
 from cooper_rl.records import Batch, Reason, Verdict, Verification
 from cooper_rl.verifiers import RuleVerifier
 from rollouts import change, make_rollout
@@ -48,12 +46,12 @@ class Rank:
         self.rank, self.size = rank, size
 
 
-def build(rollouts, settings, verifier, *, seed=0, world=None, **sources):
+def build(rollouts, settings, verifier, *, seed=0, ranks=None, **sources):
     """The pairs of a step; of the sources that are not given, ours."""
     settings.seed = seed
     named = {name: sources.get(name) or find_source(name)() for name in settings.negative_sources}
     batch = Batch(1, tuple(rollouts), tuple(r.reward for r in rollouts))
-    return Pairs(settings, verifier, named, world).build(batch)
+    return Pairs(settings, verifier, named, ranks).build(batch)
 
 
 RIGHT = [rollout(f"{i} + {12 - i} = 12. The answer is 12.", Verdict.CORRECT) for i in range(8)]
@@ -117,7 +115,7 @@ def test_mined_are_the_highest_scored_wrong_ones(verifier):
     unknown = rollout("It is a dozen.", Verdict.UNPARSEABLE, score=1.0, reason=Reason.UNKNOWN_FORM)
     group = [*RIGHT, *WRONG, garbage, unknown]
     best = ["", "The answer is 23.", "The answer is 22.", "The answer is 21.", "The answer is 20."]
-    assert list(mined(group)) == best
+    assert list(rank_mined(group)) == best
     three = build(group, config(negative_sources={"mined": 1}, pairs_per_prompt=3), verifier)
     assert [pair.negative for pair in three.pairs] == best[:3] and three.paired == 1
     seven = build(group, config(negative_sources={"mined": 1}, pairs_per_prompt=7), verifier)
@@ -161,17 +159,17 @@ def test_two_prompts_with_one_question_are_two_in_the_yield(verifier):
 
 
 def test_mixture_shares():
-    assert Counter(shares({"mined": 3, "perturb": 1}, 4)) == {"mined": 3, "perturb": 1}
-    assert Counter(shares({"mined": 1, "perturb": 1, "assistant": 0}, 4)) == {"mined": 2, "perturb": 2}
-    assert len(shares({"mined": 1, "perturb": 1, "shuffle": 1}, 4)) == 4
-    assert shares({"mined": 1, "perturb": 3}, 1) == ["perturb"]
+    assert Counter(share_out({"mined": 3, "perturb": 1}, 4)) == {"mined": 3, "perturb": 1}
+    assert Counter(share_out({"mined": 1, "perturb": 1, "assistant": 0}, 4)) == {"mined": 2, "perturb": 2}
+    assert len(share_out({"mined": 1, "perturb": 1, "shuffle": 1}, 4)) == 4
+    assert share_out({"mined": 1, "perturb": 3}, 1) == ["perturb"]
 
 
 def test_ranks_share_the_prompts_and_draw_what_one_rank_would(verifier):
     groups = [change(r, group=g) for g in range(5) for r in [*RIGHT, *WRONG]]
     sources = config(negative_sources={"mined": 1, "perturb": 1}, pairs_per_prompt=2)
     alone = build(groups, sources, verifier, seed=7)
-    parts = [build(groups, sources, verifier, seed=7, world=Rank(rank, 3)) for rank in range(3)]
+    parts = [build(groups, sources, verifier, seed=7, ranks=Rank(rank, 3)) for rank in range(3)]
     together = PairResult.together(parts)
     assert sorted(map(repr, together.pairs)) == sorted(map(repr, alone.pairs)) and len(alone.pairs) == 10
     assert (together.prompts, together.proposed) == (alone.prompts, alone.proposed) and together.paired == 5
@@ -197,7 +195,7 @@ def test_a_source_that_breaks_its_contract_is_named(proposals, message):
 
     slot = Slot([], "2", "rollout", "my:Own", random.Random(0))
     with pytest.raises(BadInputError, match=f"negative source 'my:Own': {message}"):
-        proposed(Own(), [slot], None, 0)
+        propose(Own(), [slot], None, 0)
 
 
 def test_a_source_that_nobody_knows_is_refused():

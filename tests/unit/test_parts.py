@@ -7,9 +7,8 @@ from fractions import Fraction
 import pytest
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.extras import optional
 from cooper_rl.method.build import check_parts
-from cooper_rl.parts import find, names
+from cooper_rl.parts import find, names, optional
 from cooper_rl.settings.train import TrainSettings
 
 GROUP = "cooper_rl.negative_sources"
@@ -89,7 +88,7 @@ class NoSource:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"negative_sources": {f"{__name__}:NoSource": 1}}, "derive it from .*negatives.source.NegativeSource"),
+        ({"negative_sources": {f"{__name__}:NoSource": 1}}, "derive it from .*method.negatives.NegativeSource"),
         ({"monitors": [f"{__name__}:NoSource"]}, "NoSource is no Monitor; derive it from .*method.monitor.Monitor"),
         ({"reward": f"{__name__}:NoSource"}, "NoSource is no Reward; derive it from .*method.reward.Reward"),
     ],

@@ -7,13 +7,10 @@ from collections import Counter
 import pytest
 
 from cooper_rl.domains.generated import split_of
-from cooper_rl.domains.passages.lookups import date
-from cooper_rl.domains.passages.people import FIRST_NAMES
+from cooper_rl.domains.passages.data_set import STORIES, Passages, is_right
 from cooper_rl.domains.passages.readings import mentions
-from cooper_rl.domains.passages.story import key_of
-from cooper_rl.domains.passages.truth import is_right
-from cooper_rl.domains.passages.world import STORIES, Passages
-from cooper_rl.domains.passages.writings import of_amount, of_date, of_time
+from cooper_rl.domains.passages.stories import date, key_of
+from cooper_rl.domains.passages.wordings import FIRST_NAMES, of_amount, of_date, of_time
 
 WORLD = Passages()
 PROBLEMS = WORLD.problems("train", 400, 0)

@@ -2,8 +2,7 @@
 
 import random
 
-from cooper_rl.synthesis.perturb import perturb
-from cooper_rl.synthesis.wrong_numbers import Numeral, moved, near_miss
+from cooper_rl.synthesis.wrong_numbers import Numeral, move, near_miss, perturb
 
 SOLUTION = "14 - 3 = 11 toys. 14 + 11 = 25 toys. The answer is 25."
 
@@ -44,6 +43,6 @@ def test_a_number_is_taken_apart_and_written_alike():
 def test_moved_keeps_the_look_of_a_number():
     rng = random.Random(1)
     for _ in range(100):
-        assert moved("7", rng) != "7"
-        assert len(moved("2.50", rng).split(".")[1]) == 2
-        assert "," in moved("12,345", rng) or abs(int(moved("12,345", rng).replace(",", ""))) > 1000
+        assert move("7", rng) != "7"
+        assert len(move("2.50", rng).split(".")[1]) == 2
+        assert "," in move("12,345", rng) or abs(int(move("12,345", rng).replace(",", ""))) > 1000

@@ -8,11 +8,10 @@ import pytest
 
 from cooper_rl.cli import app
 from cooper_rl.errors import BadInputError
-from cooper_rl.evaluation.process import evaluate_process, load_process
-from cooper_rl.evaluation.step_probes import STEP_PROBES, padded, step_probes
+from cooper_rl.evaluation.process import STEP_PROBES, evaluate_process, load_process, pad, step_probes
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.steps import first_below
-from cooper_rl.verifyrm.triples import joined_steps
+from cooper_rl.verifyrm.triples import join_steps
 
 
 def solutions(*errors, source="a"):
@@ -49,7 +48,7 @@ def test_the_threshold_is_tuned_on_the_gsm8k_part_alone():
 
 def test_padding_is_put_between_the_steps_and_counted_on_the_wrong_ones():
     wrong, right = solutions(1, -1)
-    made = {kind: padded(wrong, kind) for kind in STEP_PROBES}
+    made = {kind: pad(wrong, kind) for kind in STEP_PROBES}
     assert made["as written"].completion == wrong.completion and made["as written"].ends == wrong.ends
     assert made["each step twice"].completion == "x\n\nx\n\ny\n\ny\n\nz\n\nz"
     empty = made["empty steps"]
@@ -67,11 +66,11 @@ def test_padding_is_put_between_the_steps_and_counted_on_the_wrong_ones():
 
 
 def test_joined_steps_keep_their_ends():
-    text, ends = joined_steps(["One.", "Two\nlines.", "3"], "here")
+    text, ends = join_steps(["One.", "Two\nlines.", "3"], "here")
     assert [text[:end] for end in ends] == ["One.", "One.\n\nTwo\nlines.", text]
     for bad in ([], "steps", [1]):
         with pytest.raises(BadInputError, match="here: field 'steps'"):
-            joined_steps(bad, "here")
+            join_steps(bad, "here")
 
 
 @pytest.fixture

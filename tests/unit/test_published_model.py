@@ -11,13 +11,13 @@ import pytest
 import torch
 from transformers import AutoTokenizer, Qwen2Config, Qwen2ForSequenceClassification
 
-from cooper_rl.domains.nano.triples import written_triples
 from cooper_rl.errors import BackendError, BadInputError, MissingFileError
 from cooper_rl.records import Triple
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.triples import read_triples
 from rounding import logit_error
+from studies.nano.triples import written_triples
 
 
 def cooper(arguments):

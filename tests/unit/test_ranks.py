@@ -1,4 +1,4 @@
-"""How a rank of several ends: as Python does, but without Python being taken apart (see `cooper_rl.ranks`)."""
+"""How a rank of several ends: as Python does, but without Python being taken apart (see `cooper_rl.distributed`)."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 from ranks import TWO_RANKS
 
 SCRIPT = """
-from cooper_rl.ranks import RankExit
+from cooper_rl.distributed import RankExit
 
 ending = RankExit()
 

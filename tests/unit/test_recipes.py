@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from trl import SFTConfig
 
-from cooper_rl.engines.trl.run import run_training
+from cooper_rl.engines.trl.cooper_trainer import run_training
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.method.build import check_parts
-from cooper_rl.method.pairs import shares
+from cooper_rl.method.pairs import share_out
+from cooper_rl.settings.asking import AnnotateConfig, CollectConfig
 from cooper_rl.settings.checks import check_train_settings
-from cooper_rl.settings.labelling import AnnotateConfig, CollectConfig
 from cooper_rl.settings.recipe import load_recipe, parse_overrides, variants_of
 from cooper_rl.settings.train import TrainSettings
 
@@ -113,7 +113,7 @@ def test_the_arms_on_passages(variant, tmp_path):
 )
 def test_an_experiment_has_the_pairs_of_its_published_runs(name, variant, sources):
     recipe = load_recipe(FOLDER / f"{name}.yaml", ["--variant", variant] if variant else [])
-    assert shares(recipe["negative_sources"], recipe["pairs_per_prompt"]) == sources.split()
+    assert share_out(recipe["negative_sources"], recipe["pairs_per_prompt"]) == sources.split()
 
 
 def test_a_variant_lies_between_the_recipe_and_the_command_line(tmp_path):
@@ -170,7 +170,7 @@ def test_accelerate_recipes(path):
 def test_nano_policy_recipe(name):
     import yaml
 
-    from cooper_rl.domains.nano.pretrain import PretrainConfig
+    from studies.nano.pretrain import PretrainConfig
 
     path = next(path for path in RECIPES if path.stem == name)
     PretrainConfig(**yaml.safe_load(path.read_text()))

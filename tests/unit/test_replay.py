@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from cooper_rl.method import replay
-from cooper_rl.method.replay import Replay, labelled
+from cooper_rl.method import labelled
+from cooper_rl.method.labelled import Replay, label
 from cooper_rl.records import Reason, Verdict
 from rollouts import make_rollout
 
@@ -35,7 +35,7 @@ def filled(*texts, noise=0.0):
 
 
 def test_only_what_the_rule_is_sure_of_is_kept():
-    found = list(labelled(rollouts(*VERDICTS), 0.0, random.Random(0)))
+    found = list(label(rollouts(*VERDICTS), 0.0, random.Random(0)))
     assert [(t.completion, t.correct) for t in found] == [("right", True), ("wrong", False), ("blank", False)]
 
 
@@ -50,21 +50,21 @@ def test_half_of_what_is_drawn_is_right():
 
 def test_the_noise_of_the_positives_is_in_the_replayed_ones_too():
     texts = [f"right {i}" for i in range(200)] + [f"odd {i}" for i in range(50)]
-    positives = [t.completion for t in labelled(rollouts(*texts), 0.3, random.Random(0)) if t.correct]
+    positives = [t.completion for t in label(rollouts(*texts), 0.3, random.Random(0)) if t.correct]
     assert len(positives) == 200 and 40 < sum(text.startswith("odd") for text in positives) < 80
-    only_right = list(labelled(rollouts("right 1", "right 2"), 1.0, random.Random(0)))
+    only_right = list(label(rollouts("right 1", "right 2"), 1.0, random.Random(0)))
     assert [t.completion for t in only_right] == ["right 1", "right 2"]  # there is no other to be wrong with
 
 
 def test_of_more_than_it_can_hold_a_uniform_sample_is_kept(monkeypatch):
-    monkeypatch.setattr(replay, "CAPACITY", 50)
+    monkeypatch.setattr(labelled, "CAPACITY", 50)
     kept = filled(*(f"wrong {i}" for i in range(1000)))
     numbers = [int(t.completion.split()[1]) for t in kept.kept[False]]
     assert len(set(numbers)) == 50 and 350 < sum(numbers) / 50 < 650
 
 
 def test_a_resumed_run_keeps_and_draws_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr(replay, "CAPACITY", 5)
+    monkeypatch.setattr(labelled, "CAPACITY", 5)
     straight = filled(*(f"wrong {i}" for i in range(9)), "right 1\nin two lines\u2028")
     straight.save(tmp_path)
     resumed = Replay(0.0)

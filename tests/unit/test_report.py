@@ -11,9 +11,9 @@ from html.parser import HTMLParser
 import pytest
 
 from cooper_rl.errors import BadInputError, MissingFileError
-from cooper_rl.report.blocks import kept_files
 from cooper_rl.report.curves import colours_of, figure
-from cooper_rl.report.runs import find_runs, read_run, told_apart
+from cooper_rl.report.rollouts import kept_files
+from cooper_rl.report.runs import find_runs, label_apart, read_run
 from cooper_rl.report.write import write_report
 
 HOSTILE = [
@@ -100,19 +100,19 @@ def test_runs_of_one_arm_and_seed_stay_apart(run_folder, tmp_path):
     shutil.copytree(run_folder, other)
     config = json.loads((other / "config.yaml").read_text())
     (other / "config.yaml").write_text(json.dumps({**config, "learning_rate": 1}))
-    runs = told_apart([read_run(run_folder), read_run(other)])
+    runs = label_apart([read_run(run_folder), read_run(other)])
     assert [run.arm for run in runs] == [f"static ({tmp_path.name})", "static (again)"]
     page = write_report([run_folder, other], tmp_path / "report.html").read_text()
     assert "static (again), seed 0" in page and "After 10 steps true accuracy is 0.30 (static" in page
     renamed = shutil.copytree(run_folder, tmp_path / "slow")
-    assert [run.arm for run in told_apart([read_run(run_folder), read_run(renamed)])] == [
+    assert [run.arm for run in label_apart([read_run(run_folder), read_run(renamed)])] == [
         "static",
         "static (slow)",
     ]
-    assert told_apart([read_run(run_folder)])[0].arm == "static"
+    assert label_apart([read_run(run_folder)])[0].arm == "static"
     other_arm = shutil.copytree(run_folder, tmp_path / "rule-seed0")
     (other_arm / "config.yaml").write_text(json.dumps({**config, "arm": "rule", "hub_token": "hf_secret"}))
-    three = told_apart([read_run(path) for path in (run_folder, renamed, other_arm)])
+    three = label_apart([read_run(path) for path in (run_folder, renamed, other_arm)])
     assert [run.arm for run in three] == ["static", "static (slow)", "rule"]
     assert "hf_secret" not in write_report([other_arm], tmp_path / "report.html").read_text()
     assert find_runs([run_folder, tmp_path / "again" / ".." / "static-seed0"]) == [
@@ -128,7 +128,7 @@ def test_a_report_that_would_be_too_large_leaves_steps_out(run_folder, tmp_path,
     assert len(kept_files([run])) == 10
     kept = kept_files([run], most=4 * first.stat().st_size)
     assert sorted(path.stem[-2:] for path in kept) == ["01", "04", "07", "10"]
-    monkeypatch.setattr("cooper_rl.report.blocks.PACKED_BYTES", 4 * first.stat().st_size)
+    monkeypatch.setattr("cooper_rl.report.rollouts.PACKED_BYTES", 4 * first.stat().st_size)
     page = write_report([run_folder], tmp_path / "report.html").read_text()
     assert "the rollouts of 4 of 10 steps; cooper monitor" in page
     assert "0.00 of 5" in page  # while what is counted comes from all steps

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from cooper_rl.engines.trl.config import CooperConfig
+from cooper_rl.engines.config import CooperConfig
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import ContrastivePair, LabelledCompletion
 from cooper_rl.settings.files import resolve_model

@@ -17,9 +17,9 @@ from cooper_rl.domains import load_problems
 from cooper_rl.records import Verdict
 from cooper_rl.verifiers.math.form import AnswerForm
 from cooper_rl.verifiers.math.group import Group
-from cooper_rl.verifiers.math.intervals import Intervals
 from cooper_rl.verifiers.math.number import Number
 from cooper_rl.verifiers.math.reader import form_of
+from cooper_rl.verifiers.math.relation import Intervals
 from cooper_rl.verifiers.math.verifier import explain
 
 NAMED = [

@@ -5,10 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from cooper_rl.domains.schoolbook import SETTINGS, Schoolbook
-from cooper_rl.domains.schoolbook_closings import closing, written_duration
-from cooper_rl.domains.schoolbook_values import VALUES, stated
-from cooper_rl.verifiers.gym import scorer
+from cooper_rl.domains.schoolbook import SETTINGS, VALUES, Schoolbook, find_value, write_closing, write_duration
+from cooper_rl.verifiers.simple import scorer
 
 WORLD = Schoolbook()
 PROBLEMS = WORLD.problems("train", 600, 0)
@@ -22,7 +20,7 @@ def test_all_tasks_are_there_and_no_question_asks_for_a_format():
 def test_every_demonstration_is_right_by_the_generator():
     rng = random.Random(0)
     for problem in PROBLEMS:
-        text = problem.metadata["worked_solution"] + closing(problem, rng)
+        text = problem.metadata["worked_solution"] + write_closing(problem, rng)
         assert WORLD.is_true(problem, text), (problem.question, text)
 
 
@@ -32,7 +30,9 @@ def test_a_closing_with_another_answer_is_wrong():
     for problem in PROBLEMS[:200]:
         other = others[problem.metadata["task"]]
         if other.reference_answer != problem.reference_answer:
-            assert not WORLD.is_true(problem, closing(replace(problem, reference_answer=other.reference_answer), rng))
+            assert not WORLD.is_true(
+                problem, write_closing(replace(problem, reference_answer=other.reference_answer), rng)
+            )
 
 
 @pytest.mark.parametrize(
@@ -62,14 +62,14 @@ def test_a_closing_with_another_answer_is_wrong():
     ],
 )
 def test_the_value_that_a_completion_ends_in(task, question, completion, value):
-    assert stated(VALUES.get(task, VALUES["number"]), question, completion) == value
+    assert find_value(VALUES.get(task, VALUES["number"]), question, completion) == value
 
 
 def test_durations_are_written_in_several_ways_that_mean_the_same():
     rng = random.Random(0)
-    written = {written_duration("03:22", rng) for _ in range(60)}
+    written = {write_duration("03:22", rng) for _ in range(60)}
     assert written == {"03:22", "3 hours and 22 minutes", "3 hours, 22 minutes", "3h 22m"}
-    assert {stated(VALUES["time_intervals"], "?", text) for text in written} == {"03:22"}
+    assert {find_value(VALUES["time_intervals"], "?", text) for text in written} == {"03:22"}
 
 
 def test_the_scorer_takes_the_reference():

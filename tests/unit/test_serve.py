@@ -11,15 +11,14 @@ import pytest
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.method.reward import make_reward
 from cooper_rl.records import Batch, Reason, Rollout, Verdict, Verification
-from cooper_rl.serve import shapes
+from cooper_rl.serve import wire
 from cooper_rl.serve.app import make_app
 from cooper_rl.serve.desk import Desk
-from cooper_rl.serve.errors import RefusedError
-from cooper_rl.serve.gate import Gate
+from cooper_rl.serve.http import Gate
 from cooper_rl.serve.ledger import Entry, Ledger
-from cooper_rl.serve.scoring import Scorer
-from cooper_rl.serve.wire import Answer, LearnAnswer, ScoreBody, together
-from cooper_rl.settings.serve import ServerSettings, ServeSettings, check_server_settings, is_local
+from cooper_rl.serve.scorer import Scorer
+from cooper_rl.serve.wire import Answer, LearnAnswer, RefusedError, ScoreBody, join_answers
+from cooper_rl.settings.asking import ServerSettings, ServeSettings, check_server_settings, is_local
 from rollouts import make_rollout
 
 ANSWER = Answer(3, 1.0, 0.5, "CORRECT", "match")
@@ -46,7 +45,7 @@ class Learner:
                 raise self.fails[each.batch]
         self.done.append([each.batch for each in calls])
         self.completed += [each.batch for each in calls if each.last]
-        return [together([ANSWER] * len(each.samples), 3) for each in calls]
+        return [join_answers([ANSWER] * len(each.samples), 3) for each in calls]
 
     def due(self):
         found, self.completed = self.completed, []
@@ -293,17 +292,17 @@ def test_every_error_is_an_object_with_one_line():
     ],
 )
 def test_a_completion_loses_its_special_tokens_at_the_end(text, kept):
-    assert shapes.without_end(text) == kept
+    assert wire.strip_end(text) == kept
 
 
 @pytest.mark.parametrize(("label", "reference"), [(1234567.0, "1234567"), (0.3333333333, "0.3333333333"), (3, "3")])
 def test_a_number_as_a_label_keeps_its_digits(label, reference):
-    body = shapes.SlimeBody(prompt="q", response="r", label=label)
-    assert shapes.of_slime(body).samples[0].reference_answer == reference
+    body = wire.SlimeBody(prompt="q", response="r", label=label)
+    assert wire.of_slime(body).samples[0].reference_answer == reference
 
 
 def test_an_empty_prompt_is_the_clients_mistake():
-    body = shapes.OpenRLHFBody(query=["a"], prompts=[""], labels=["1"])
+    body = wire.OpenRLHFBody(query=["a"], prompts=[""], labels=["1"])
     with pytest.raises(RefusedError) as refused:
-        shapes.of_openrlhf(body)
+        wire.of_openrlhf(body)
     assert refused.value.status == 400

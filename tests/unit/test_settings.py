@@ -10,15 +10,19 @@ import pytest
 
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.settings.checks import check_output_dir, check_train_settings
-from cooper_rl.settings.commands import CONFIGS, known_keys
-from cooper_rl.settings.fields import default_of, groups_of, types_of
-from cooper_rl.settings.method import MethodSettings
-from cooper_rl.settings.policy import PolicySettings
-from cooper_rl.settings.recipe import load_recipe
-from cooper_rl.settings.reward import ARMS
-from cooper_rl.settings.train import TrainSettings
-from cooper_rl.settings.trl_fields import FIELDS
-from cooper_rl.settings.typecheck import WrongTypeError, described, fits, fitted
+from cooper_rl.settings.method import ARMS, MethodSettings
+from cooper_rl.settings.recipe import CONFIGS, known_keys, load_recipe, trl_fields
+from cooper_rl.settings.schema import (
+    WrongTypeError,
+    default_of,
+    describe_type,
+    fit,
+    fits,
+    groups_of,
+    sentences_of,
+    types_of,
+)
+from cooper_rl.settings.train import PolicySettings, TrainSettings
 
 ROOT = Path(__file__).parents[2]
 OWN = [(command, item) for command, cls in CONFIGS.items() for _, group in groups_of(cls) for item in group]
@@ -26,7 +30,7 @@ OWN = [(command, item) for command, cls in CONFIGS.items() for _, group in group
 
 @pytest.mark.parametrize(("command", "item"), OWN, ids=lambda part: getattr(part, "name", part))
 def test_each_setting_has_a_sentence_and_a_default_of_its_type(command, item):
-    text = item.metadata["help"]
+    text = sentences_of(CONFIGS[command])[item.name]
     assert text[0].isupper() and text.endswith(".") and "  " not in text and len(text) > 20
     kind, default = types_of(CONFIGS[command])[item.name], default_of(item)
     assert fits(default, kind) or (item.name in ("arm", "reward", "cotrain") and default is None)
@@ -53,11 +57,11 @@ def test_the_list_of_trls_fields_is_current():
     finally:
         sys.path.pop(0)
     assert TARGET.read_text() == text_of(fields_of_trl()), "run python scripts/trl_fields.py"
-    assert fields_of_trl() == FIELDS
+    assert fields_of_trl() == trl_fields()
 
 
 def test_the_known_keys_are_those_of_the_real_class():
-    from cooper_rl.engines.trl.config import CooperConfig
+    from cooper_rl.engines.config import CooperConfig
 
     real = {field.name for field in dataclasses.fields(CooperConfig) if field.init}
     own = {item.name for item in dataclasses.fields(TrainSettings)} - {"trainer_kwargs"}
@@ -79,7 +83,7 @@ def test_the_other_defaults_of_the_policy_are_trls():
 
 
 def test_a_recipe_reaches_the_trainers_settings(tmp_path):
-    from cooper_rl.engines.trl.config import CooperConfig
+    from cooper_rl.engines.config import CooperConfig
 
     recipe = {**load_recipe(ROOT / "recipes/quickstart.yaml"), "output_dir": str(tmp_path), "arm": "hybrid"}
     settings = TrainSettings.from_recipe(recipe)
@@ -193,7 +197,7 @@ def test_bad_values_are_named_with_their_source(command, key, value, message, tm
 def test_a_key_that_is_there_twice_is_refused(tmp_path):
     path = tmp_path / "r.yaml"
     path.write_text("max_steps: 1\narm: rule\nmax_steps: 2\n")
-    with pytest.raises(BadInputError, match=r"r.yaml: not valid YAML: max_steps is there twice in .*, line 3"):
+    with pytest.raises(BadInputError, match=r"r.yaml: not valid YAML: max_steps is given twice in .*, line 3"):
         load_recipe(path)
 
 
@@ -223,16 +227,16 @@ def test_yamls_traps_are_undone():
 
 
 def test_types_by_hand(tmp_path):
-    assert fitted(3, float) == 3 and isinstance(fitted(3, float), int)  # a recipe's numbers stay as they are written
-    assert fitted("5", str | float | None) == "5" and fitted("5", float | None) == 5.0
-    assert fitted(False, Literal["no", "yes"]) == "no" and fitted(tmp_path, str) == str(tmp_path)
-    assert fitted({"a": [1]}, dict[str, Any]) == {"a": [1]}
+    assert fit(3, float) == 3 and isinstance(fit(3, float), int)  # a recipe's numbers stay as they are written
+    assert fit("5", str | float | None) == "5" and fit("5", float | None) == 5.0
+    assert fit(False, Literal["no", "yes"]) == "no" and fit(tmp_path, str) == str(tmp_path)
+    assert fit({"a": [1]}, dict[str, Any]) == {"a": [1]}
     for value, kind in [(1, str), (True, int), (True, float), ("a", int), (1.0, int), (1, list[str]), (None, int)]:
         with pytest.raises(WrongTypeError):
-            fitted(value, kind)
-    assert fitted("a,b", list[str]) == ["a", "b"] and fitted(None, list[str]) == []
-    assert fitted(None, list[str] | None) is None
-    assert described(dict[str, Any] | str | None) == "{name: value} or text or null"
+            fit(value, kind)
+    assert fit("a,b", list[str]) == ["a", "b"] and fit(None, list[str]) == []
+    assert fit(None, list[str] | None) is None
+    assert describe_type(dict[str, Any] | str | None) == "{name: value} or text or null"
 
 
 @pytest.mark.parametrize("settings", [{"class_weight": 1}, {"lora_rank": 1}])
@@ -242,7 +246,7 @@ def test_python_refuses_names_that_are_none_of_the_methods(settings):
 
 
 def test_python_callers_get_the_same_checks():
-    from cooper_rl.engines.trl.config import CooperConfig
+    from cooper_rl.engines.config import CooperConfig
 
     for wrong, message in [
         ({"label_pairs": "nope"}, "label_pairs: 'nope' is not true or false"),

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import LlamaConfig, LlamaForSequenceClassification
 
-from cooper_rl.doctor.findings import adapted
+from cooper_rl.doctor import check_adapters
 from cooper_rl.errors import BadInputError
 from cooper_rl.settings.files import ADAPTED, check_policy_folder, resolve_model
 from cooper_rl.settings.recipe import read_recipe
@@ -67,8 +67,8 @@ def test_its_name_is_a_reward_model_and_no_policy(name):
 
 def test_the_doctor_says_where_the_base_comes_from(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    finding, *_ = adapted()
+    finding, *_ = check_adapters()
     assert finding.state == "ok" and "SmolLM2-135M-Instruct, from the hub" in finding.detail
     Path("models", "smollm2-135m-instruct").mkdir(parents=True)
-    finding, *_ = adapted()
+    finding, *_ = check_adapters()
     assert finding.detail.endswith("on models/smollm2-135m-instruct")

@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from cooper_rl.domains.nano import silent
-from cooper_rl.domains.nano.worlds import WORLDS
+from cooper_rl.domains.nano import WORLDS, silent
 from cooper_rl.records import Reason, Verdict
 
 

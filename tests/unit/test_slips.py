@@ -5,13 +5,13 @@ import random
 
 import pytest
 
-from cooper_rl.domains.contract import check_domain
-from cooper_rl.domains.nano.slips import process_triple, process_triples
-from cooper_rl.domains.nano.steps import STEP, Steps
+from cooper_rl.domains.nano.arithmetic import STEP, Steps
 from cooper_rl.errors import BadInputError
-from cooper_rl.evaluation.reward_model import EvalSettings, as_lines, evaluate_files
+from cooper_rl.evaluation.eval_rm import EvalSettings, as_lines, evaluate_files
 from cooper_rl.steps import step_ends
+from cooper_rl.testing import check_domain
 from cooper_rl.verifyrm.triples import labelled_of, read_triples
+from studies.nano.slips import process_triple, process_triples
 
 WORLD = Steps()
 PROBLEMS = WORLD.problems("train", 60, 0)
@@ -31,7 +31,7 @@ def test_a_slip_is_the_first_error_wherever_it_is():
     for problem in PROBLEMS:
         assert WORLD.first_error(problem, WORLD.write(problem, rng, "steps")) == -1
         for place in range(3):
-            told = WORLD.slipped_at(problem, place, rng)
+            told = WORLD.slip_at(problem, place, rng)
             text = WORLD.write(told, rng, "steps")
             assert WORLD.first_error(problem, text) == place, (problem, text)
             assert not WORLD.is_true(problem, text)
@@ -39,7 +39,7 @@ def test_a_slip_is_the_first_error_wherever_it_is():
 
 def test_what_follows_a_slip_goes_on_from_it():
     problem = problem_with(lambda steps: steps[0].startswith("9 + "))
-    told = WORLD.slipped_at(problem, 0, random.Random(0))
+    told = WORLD.slip_at(problem, 0, random.Random(0))
     first, second = told.metadata["steps"]
     wrong = first.rstrip(".").split(" = ")[1]
     left, sign, right, _, result = second.rstrip(".").split(" ")

@@ -7,7 +7,7 @@ from cooper_rl.records import Triple
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.steps import step_ends
 from cooper_rl.verifyrm import VerifyRM
-from cooper_rl.verifyrm.scoring import plain_logits
+from cooper_rl.verifyrm.logits import plain_logits
 from cooper_rl.verifyrm.template import render_prefix
 
 

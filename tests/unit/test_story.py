@@ -5,9 +5,8 @@ import re
 
 import pytest
 
-from cooper_rl.report.conclusion import conclusion
-from cooper_rl.report.difference import difference
-from cooper_rl.report.story import story
+from cooper_rl.report.story import conclusion, story
+from cooper_rl.report.summary import difference
 
 MOST_WORDS = 30
 
@@ -62,7 +61,7 @@ def ended(made, report="runs/q/report.html"):
 def test_one_run_in_one_sentence():
     assert told(summary(cooper=COOPER)) == (
         "True accuracy rose from 0.41 to 0.82 in 120 steps; the reward model's held-out accuracy ended at 0.98; "
-        "no alarm."
+        "no alarm fired."
     )
     rolled = entry(0.79, peak=0.846, model=(0.95, 0.9), alarm=30, rolled_back=3)
     assert told(summary(cooper=rolled)) == (

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from cooper_rl.records import Reason, Verdict
+from cooper_rl.testing import check_verifier
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifiers.auto import explain as explain_auto
 from cooper_rl.verifiers.auto import kind_of
-from cooper_rl.verifiers.contract import check_verifier
 from cooper_rl.verifiers.math.verifier import explain as explain_math
 from cooper_rl.verifiers.pool import by_several
-from cooper_rl.verifiers.prose.verifier import explain
+from cooper_rl.verifiers.prose.statement import explain
 
 SETS = Path(os.environ.get("COOPER_DATA_DIR", "")) / "beyond"
 CORRECT, INCORRECT, OPEN = Verdict.CORRECT, Verdict.INCORRECT, Verdict.UNPARSEABLE

@@ -17,7 +17,6 @@ from accelerate.data_loader import BatchSamplerShard
 from safetensors.torch import load_file
 
 from cooper_rl.doctor.memory import shape_of
-from cooper_rl.domains.nano.triples import written_triples
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.evaluation.process import evaluate_process
 from cooper_rl.records import LabelledCompletion, Verdict
@@ -26,14 +25,14 @@ from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.synthesis.augment import augmented, slipped
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm import VerifyRM
-from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.losses import bce_loss
 from cooper_rl.verifyrm.model import VerifyRMSettings
-from cooper_rl.verifyrm.train import fitted_temperature, train_reward_model, training_data
-from cooper_rl.verifyrm.trainer import LengthBuckets, RewardModelTrainer, lr_factor
-from cooper_rl.verifyrm.triples import read_triples
+from cooper_rl.verifyrm.rm_trainer import LengthBuckets, RewardModelTrainer, lr_factor
+from cooper_rl.verifyrm.train_rm import fit_temperature, train_reward_model, training_data
+from cooper_rl.verifyrm.triples import evaluate, read_triples
 from ranks import COOPER
 from rounding import assert_same_but_for_rounding
+from studies.nano.triples import written_triples
 
 TOKENS = 16 * 39  # of a batch of 16 triples, on average
 
@@ -343,11 +342,11 @@ def test_calibration_is_found_and_stored(nano_reward_model, train_file, tmp_path
         LabelledCompletion(t["question"], t["reference"], t["completion"], t["correct"])
         for t in written_triples("train", 200, 2)
     ]
-    fitted = fitted_temperature(nano_reward_model, triples)
+    fitted = fit_temperature(nano_reward_model, triples)
     model = VerifyRM(nano_reward_model.model, nano_reward_model.tokenizer, VerifyRMSettings(max_tokens=256))
     model.model.score.weight.data *= 4
     try:
-        assert fitted_temperature(model, triples) == pytest.approx(4 * fitted, rel=0.03)
+        assert fit_temperature(model, triples) == pytest.approx(4 * fitted, rel=0.03)
     finally:
         model.model.score.weight.data /= 4
     train_reward_model(config_of(train_file, tmp_path / "rm", calibrate=True))

@@ -111,14 +111,17 @@ def test_what_it_lacks_is_said_in_one_line(alone):
     assert (
         done.stderr.splitlines()[-1] == "ImportError: CooperTrainer is not in cooper-rl-verifier: pip install cooper-rl"
     )
-    bare = LIGHT.replace("('torch'", "('typer', 'torch'") + "from cooper_rl.cli.alone import main; main()"
+    bare = (
+        LIGHT.replace("('torch'", "('typer', 'torch'")
+        + "from cooper_rl.cli.running import verify_alone; verify_alone()"
+    )
     done = python(bare, "verify", PYTHONPATH=str(alone))
     line = "cooper: error: the command needs typer: pip install 'cooper-rl-verifier[cli]'\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
 
 
 def verify(alone, *arguments):
-    program = f"{LIGHT}from cooper_rl.cli.alone import main; main()"
+    program = f"{LIGHT}from cooper_rl.cli.running import verify_alone; verify_alone()"
     return python(program, "verify", *map(str, arguments), PYTHONPATH=str(alone))
 
 

@@ -10,21 +10,15 @@ import pytest
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import Reason, Verdict, Verification
+from cooper_rl.testing import check_form, check_verifier
 from cooper_rl.verifiers import RuleVerifier
-from cooper_rl.verifiers.contract import check_form, check_verifier
-from cooper_rl.verifiers.math.answer_list import AnswerList
-from cooper_rl.verifiers.math.answer_set import AnswerSet
-from cooper_rl.verifiers.math.answer_tuple import AnswerTuple
-from cooper_rl.verifiers.math.chain import Chain, Ratio
-from cooper_rl.verifiers.math.date import Date
 from cooper_rl.verifiers.math.expression import Expression
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison
-from cooper_rl.verifiers.math.intervals import Intervals
-from cooper_rl.verifiers.math.matrix import Matrix
+from cooper_rl.verifiers.math.group import AnswerList, AnswerSet, AnswerTuple, Matrix
 from cooper_rl.verifiers.math.number import Number
 from cooper_rl.verifiers.math.reader import READ_ORDER
-from cooper_rl.verifiers.math.relation import Congruence, Relation
-from cooper_rl.verifiers.math.words import Words
+from cooper_rl.verifiers.math.relation import Chain, Congruence, Intervals, Ratio, Relation
+from cooper_rl.verifiers.math.words import Date, Words
 
 DOCS = Path(__file__).parents[2] / "docs"
 

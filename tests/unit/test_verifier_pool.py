@@ -17,7 +17,7 @@ import pytest
 from cooper_rl import RuleVerifier
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import Verdict
-from cooper_rl.verifiers.process import Worker
+from cooper_rl.verifiers.pipe import Worker
 
 RULES = """
 import os, time

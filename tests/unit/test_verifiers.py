@@ -9,16 +9,17 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import Reason, Verdict, Verification
-from cooper_rl.verifiers import RuleVerifier, pool
+from cooper_rl.verifiers import RuleVerifier, pool, worker
+from cooper_rl.verifiers.kinds import complete_of
+from cooper_rl.verifiers.simple import explain_gsm8k_flexible, explain_gsm8k_strict
 from cooper_rl.verifiers.stream import verify_stream
-from cooper_rl.verifiers.text import explain_gsm8k_flexible, explain_gsm8k_strict
-from cooper_rl.verifiers.worker import judge
 
 
 @pytest.fixture(scope="module")
@@ -379,6 +380,20 @@ def test_nothing_is_said_of_several_answers_where_there_is_no_verdict(hungry):
 def blunt(reference, completion):
     """A verifier of few words: what is not the reference is INCORRECT."""
     return Verification.compared(reference == completion, reference, completion)
+
+
+def judge(explain, reference, completion):
+    return worker.judge(explain, complete_of(explain), reference, completion)
+
+
+def test_a_verifier_may_say_itself_how_an_answer_is_read():
+    def own(reference, completion):
+        return blunt(reference, completion)
+
+    own.complete = lambda found, reference, completion: replace(found, answer=f"<{completion}>")
+    assert judge(own, "7", "7").answer == "<7>" and judge(blunt, "7", "7").answer == "7"
+    own.complete = lambda found, reference, completion: found.no_such_field
+    assert judge(own, "7", "7").verdict == "ERROR"
 
 
 @pytest.mark.parametrize("text", ["", "So the answer is", r"\boxed{}"])

@@ -14,17 +14,16 @@ from transformers import (
     pipeline,
 )
 
-from cooper_rl.devices import own_device
-from cooper_rl.domains.nano.worlds import NANO
+from cooper_rl.distributed import own_device
+from cooper_rl.domains.nano import NANO
 from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.records import LabelledCompletion, Triple
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.verifyrm import VerifyRM, VerifyRMSettings
-from cooper_rl.verifyrm.evaluate import evaluate
 from cooper_rl.verifyrm.template import encode, render
-from cooper_rl.verifyrm.train import split_by_question, train_reward_model
-from cooper_rl.verifyrm.triples import read_triples, score_stream
+from cooper_rl.verifyrm.train_rm import split_by_question, train_reward_model
+from cooper_rl.verifyrm.triples import evaluate, read_triples, score_stream
 from rounding import logit_error
 
 

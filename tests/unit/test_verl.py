@@ -14,21 +14,38 @@ import pytest
 from transformers import AutoTokenizer
 
 from cooper_rl.checkpoints import complete_checkpoint, last_checkpoint
-from cooper_rl.engines.parts import load_parts
-from cooper_rl.engines.verl import checkpoints, limits
-from cooper_rl.engines.verl.batches import Rows, in_order, place_of, rewards_of, whole_groups
-from cooper_rl.engines.verl.data import DataFiles, rows_of, sample_of, write_data, write_rows
-from cooper_rl.engines.verl.given import at, run_settings, settings_of
-from cooper_rl.engines.verl.metrics import dropped, row_of
-from cooper_rl.engines.verl.remote import RemoteRewardModel
-from cooper_rl.engines.verl.run import died, names, run_training
-from cooper_rl.engines.verl.translate import cooper_settings, devices, prompts_per_step, verl_settings
+from cooper_rl.engines.loading import load_parts
+from cooper_rl.engines.verl import limits, run_files
+from cooper_rl.engines.verl.ranked_model import RemoteRewardModel
+from cooper_rl.engines.verl.run import dotted_names, explain_end, run_training
+from cooper_rl.engines.verl.run_files import is_dropped, row_of
+from cooper_rl.engines.verl.translate import (
+    at,
+    cooper_settings,
+    devices,
+    prompts_per_step,
+    run_settings,
+    settings_of,
+    verl_settings,
+)
+from cooper_rl.engines.verl.verl_data import (
+    DataFiles,
+    Rows,
+    place_of,
+    rewards_of,
+    rows_of,
+    sample_of,
+    stable_order,
+    whole_groups,
+    write_data,
+    write_rows,
+)
 from cooper_rl.errors import BadInputError
-from cooper_rl.method.contract import check_reward_model
 from cooper_rl.records import Batch, Problem, Reason, Sample, Triple, Verdict
 from cooper_rl.settings.files import EMBEDDED
 from cooper_rl.settings.recipe import load_recipe
 from cooper_rl.settings.train import TrainSettings
+from cooper_rl.testing import check_reward_model
 from rollouts import make_rollout
 
 QUICKSTART = Path(__file__).parents[2] / "recipes" / "quickstart.yaml"
@@ -165,9 +182,9 @@ def test_a_schedule_that_is_not_named_is_refused():
 
 def test_every_setting_of_trl_is_read_or_refused():
     assert not set(limits.READ) & set(limits.ONLY)
-    from cooper_rl.settings.trl_fields import FIELDS
+    from cooper_rl.settings.recipe import trl_fields
 
-    assert {*limits.READ, *limits.ONLY} - {"lora_rank", "credit"} <= set(FIELDS)
+    assert {*limits.READ, *limits.ONLY} - {"lora_rank", "credit"} <= set(trl_fields())
 
 
 def test_a_batch_that_only_all_devices_together_make_whole_is_no_error(tmp_path):
@@ -238,7 +255,7 @@ def rows(*listed):
 def test_the_order_of_a_batch_does_not_depend_on_who_answered_first():
     listed = [("b", 1, [9]), ("a", 2, [5]), ("b", 1, [3]), ("a", 2, [4]), ("c", 1, [8])]
     batches = [rows(*listed), rows(*listed[::-1]), rows(*[(uid + "x", i, ids) for uid, i, ids in listed])]
-    ordered = [batch.select(in_order(batch)) for batch in batches]
+    ordered = [batch.select(stable_order(batch)) for batch in batches]
     assert [list(batch.responses) for batch in ordered] == [[[3], [9], [8], [4], [5]]] * 3
     assert list(ordered[0].uids) == ["b", "b", "c", "a", "a"]
 
@@ -336,7 +353,7 @@ def test_a_line_of_metrics():
     found = row_of({"actor/grad_norm": 0.5, "actor/kl_loss": 0.1, "response_length/mean": 30, "note": "x"}, times)
     assert found["grad_norm"] == 0.5 and found["kl"] == 0.1 and found["completions/mean_length"] == 30
     assert found["time/generate_seconds"] == 2.0 and found["time/policy_seconds"] == 1.5 and "note" not in found
-    assert not dropped({"actor/grad_norm": 0.5}) and dropped({"actor/grad_norm": float("nan")})
+    assert not is_dropped({"actor/grad_norm": 0.5}) and is_dropped({"actor/grad_norm": float("nan")})
 
 
 class Ranks:
@@ -352,7 +369,7 @@ class Ranks:
 
 
 def ranks_of(count):
-    from cooper_rl.engines.verl.rank import RewardModelRank
+    from cooper_rl.engines.verl.ranked_model import RewardModelRank
 
     chosen = settings("--reward_model_learning_rate", "1e-4", "--reward_model_warmup_steps", "2")
     return Ranks([RewardModelRank(chosen, "cpu") for _ in range(count)])
@@ -383,37 +400,37 @@ def test_the_newest_complete_checkpoint_is_chosen(tmp_path):
         return SimpleNamespace(trainer=SimpleNamespace(**trainer))
 
     empty = config("auto")
-    checkpoints.choose(empty)
+    run_files.choose_checkpoint(empty)
     assert empty.trainer.resume_mode == "disable"
     for step in (2, 4, 10):
-        folder = tmp_path / f"{checkpoints.PREFIX}{step}"
+        folder = tmp_path / f"{run_files.PREFIX}{step}"
         folder.mkdir()
         (folder / "monitors.json").write_text("{}")
         if step < 10:
             complete_checkpoint(folder, step)  # the last one was cut off
     found = config("auto")
-    checkpoints.choose(found)
+    run_files.choose_checkpoint(found)
     assert found.trainer.resume_from_path == str(tmp_path / "global_step_4")
     assert last_checkpoint(tmp_path) is None
     with pytest.raises(BadInputError, match=r"no monitors.json; it is no checkpoint of the trainer cooper"):
-        checkpoints.choose(config("resume_path", str(tmp_path)))
+        run_files.choose_checkpoint(config("resume_path", str(tmp_path)))
     with pytest.raises(BadInputError, match=r"global_step_10: an older run's checkpoint; choose another folder"):
-        checkpoints.choose(config("disable"))
-    checkpoints.complete(tmp_path / "global_step_10", 10, 2)
+        run_files.choose_checkpoint(config("disable"))
+    run_files.finish_checkpoint(tmp_path / "global_step_10", 10, 2)
     assert {path.name for path in tmp_path.iterdir()} == {"global_step_4", "global_step_10"}
 
 
 def test_no_checkpoint_but_the_runs_own_older_ones_is_deleted(tmp_path):
     for step in (20, 40, 60, 280, 300):
-        (tmp_path / f"{checkpoints.PREFIX}{step}").mkdir()
+        (tmp_path / f"{run_files.PREFIX}{step}").mkdir()
     for step in (40, 60, 280):
-        complete_checkpoint(tmp_path / f"{checkpoints.PREFIX}{step}", step)
-    checkpoints.complete(tmp_path / "global_step_60", 60, None)
-    checkpoints.complete(tmp_path / "global_step_60", 60, 2)
-    assert {int(path.name.removeprefix(checkpoints.PREFIX)) for path in tmp_path.iterdir()} == {20, 40, 60, 280, 300}
+        complete_checkpoint(tmp_path / f"{run_files.PREFIX}{step}", step)
+    run_files.finish_checkpoint(tmp_path / "global_step_60", 60, None)
+    run_files.finish_checkpoint(tmp_path / "global_step_60", 60, 2)
+    assert {int(path.name.removeprefix(run_files.PREFIX)) for path in tmp_path.iterdir()} == {20, 40, 60, 280, 300}
     (tmp_path / "global_step_80").mkdir()
-    checkpoints.complete(tmp_path / "global_step_80", 80, 2)
-    assert {int(path.name.removeprefix(checkpoints.PREFIX)) for path in tmp_path.iterdir()} == {20, 60, 80, 280, 300}
+    run_files.finish_checkpoint(tmp_path / "global_step_80", 80, 2)
+    assert {int(path.name.removeprefix(run_files.PREFIX)) for path in tmp_path.iterdir()} == {20, 60, 80, 280, 300}
 
 
 def test_another_trainers_checkpoints_are_not_taken_for_the_runs(tmp_path):
@@ -422,13 +439,13 @@ def test_another_trainers_checkpoints_are_not_taken_for_the_runs(tmp_path):
     (folder / "data.pt").write_bytes(b"")
     trainer = {"resume_mode": "auto", "resume_from_path": None, "default_local_dir": str(tmp_path)}
     with pytest.raises(BadInputError, match=r"global_step_20: no monitors.json; it is another trainer's checkpoint"):
-        checkpoints.choose(SimpleNamespace(trainer=SimpleNamespace(**trainer)))
+        run_files.choose_checkpoint(SimpleNamespace(trainer=SimpleNamespace(**trainer)))
 
 
 def test_how_a_run_ended_is_one_line():
-    told = died(settings(), RuntimeError("\nfirst line\nsecond line"))
+    told = explain_end(settings(), RuntimeError("\nfirst line\nsecond line"))
     assert told.startswith("runs/x: the run on verl ended early (RuntimeError: first line)") and "\n" not in told
-    assert names({"a": {"b": 1}, "c": 2}) == {"a", "a.b", "c"}
+    assert dotted_names({"a": {"b": 1}, "c": 2}) == {"a", "a.b", "c"}
 
 
 PLUGIN = """
@@ -440,7 +457,7 @@ for name in ("verl", "verl.utils", "verl.utils.import_utils", "verl.trainer", "v
 sys.modules["verl.utils"].import_utils = sys.modules["verl.utils.import_utils"]
 import cooper_rl.engines.verl.plugin as plugin
 assert plugin.plugin_loaded() and not sys.modules["verl.utils.import_utils"].is_trl_available()
-assert "cooper_rl.engines.verl.trainer" not in sys.modules
+assert "cooper_rl.engines.verl.ppo_trainer" not in sys.modules
 assert importlib.import_module("verl.trainer.ppo.v1").executed
 """
 

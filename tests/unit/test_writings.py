@@ -6,8 +6,8 @@ import re
 import pytest
 
 from cooper_rl.records import Verdict
+from cooper_rl.synthesis.rewrite import change, rewrite, round_off, state
 from cooper_rl.synthesis.same_answer import UNITS
-from cooper_rl.synthesis.writings import changed, rewritten, rounded, stated
 from cooper_rl.verifiers import RuleVerifier
 
 ANSWERS = [
@@ -40,7 +40,7 @@ ANSWERS = [
 
 def written(answer: str, tries: int) -> list[str]:
     """The different writings found in so many tries, in an order that does not depend on the process."""
-    found = (rewritten(answer, random.Random(seed)) for seed in range(tries))
+    found = (rewrite(answer, random.Random(seed)) for seed in range(tries))
     return list(dict.fromkeys(text for text in found if text is not None))
 
 
@@ -54,14 +54,14 @@ def rule():
 def test_another_writing_is_the_same_answer(rule, answer):
     writings = written(answer, 30)
     assert len(writings) > 2 and answer not in writings
-    said = [stated(text, random.Random(seed)) for seed, text in enumerate(writings)]
+    said = [state(text, random.Random(seed)) for seed, text in enumerate(writings)]
     wrong = [text for text in writings + said if rule.verify(answer, text) is not Verdict.CORRECT]
     assert len(wrong) <= 3, wrong  # what the rule cannot read or follow is dropped by `cooper annotate`
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_a_changed_answer_is_another(rule, answer):
-    writings = [text for seed in range(30) if (text := changed(answer, random.Random(seed))) is not None]
+    writings = [text for seed in range(30) if (text := change(answer, random.Random(seed))) is not None]
     assert len(set(writings)) > 2 or answer in ("Yes", r"\text{odd}", r"\text{(B)}")
     right = [text for text in writings if rule.verify(answer, text) is Verdict.CORRECT]
     assert len(right) <= len(writings) // 10 + 1, right
@@ -110,7 +110,7 @@ def test_ways_that_real_graders_meet(rule, answer, writing):
 
 @pytest.mark.parametrize(("answer", "near"), [(r"\frac{600}{7}", 85.714), (r"\sqrt{2} - 1", 0.414), ("3/8", 0.375)])
 def test_a_rounded_reference_accepts_the_exact_answer(rule, answer, near):
-    decimals = {rounded(answer, random.Random(seed)) for seed in range(20)}
+    decimals = {round_off(answer, random.Random(seed)) for seed in range(20)}
     assert len(decimals) > 1 and all(abs(float(decimal) - near) < 0.01 for decimal in decimals - {None})
     written = [decimal for decimal in decimals - {None} if len(decimal.replace(".", "").strip("0-")) >= 3]
     assert written and all(rule.verify(decimal, answer) is Verdict.CORRECT for decimal in written)
@@ -118,7 +118,7 @@ def test_a_rounded_reference_accepts_the_exact_answer(rule, answer, near):
 
 @pytest.mark.parametrize("answer", ["12", "x + 1/3", "Monday", "(1, 2)", "", "10^{400}", "1, 2"])
 def test_what_has_no_decimal_near_it_is_not_rounded(answer):
-    assert rounded(answer, random.Random(0)) is None
+    assert round_off(answer, random.Random(0)) is None
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_what_has_no_decimal_near_it_is_not_rounded(answer):
     ],
 )
 def test_a_number_gets_the_unit_that_its_question_asks_for_and_no_other(answer, question, unit):
-    forms = [str(rewritten(answer, random.Random(seed), question)) for seed in range(80)]
+    forms = [str(rewrite(answer, random.Random(seed), question)) for seed in range(80)]
     added = {
         known for known in UNITS for form in forms if re.search(rf"\d\}}* ?(\\text\{{ )?{re.escape(known)}\b", form)
     }
@@ -153,13 +153,13 @@ def test_numbers_are_no_variables_and_an_interval_is_no_point(answer):
     ["0", "0.0", "0, 1", r"\pm 3", r"\frac{2}{2}", "1, 2", "a, b", "( H )", r"\begin{pmatrix} 0 \\ 0 \end{pmatrix}"],
 )
 def test_what_is_made_as_another_answer_is_not_the_same(rule, answer):
-    made = dict.fromkeys(changed(answer, random.Random(seed)) for seed in range(80))
+    made = dict.fromkeys(change(answer, random.Random(seed)) for seed in range(80))
     assert [text for text in made if text is not None and rule.verify(answer, text) is Verdict.CORRECT] == []
 
 
 @pytest.mark.parametrize("answer", ["", "   ", "word " * 80, "∮" * 3, r"\frac{", "}{", "$$", "((((", "1" * 200])
 def test_nothing_breaks_on_strange_answers(answer):
     for seed in range(20):
-        for write in (rewritten, changed):
+        for write in (rewrite, change):
             text = write(answer, random.Random(seed))
             assert text is None or text != answer

@@ -8,20 +8,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.rollouts import change
 
 from cooper_rl.errors import BadInputError, CooperError
-from cooper_rl.evaluation.reward_model import EvalSettings, as_lines, evaluate_files
-from cooper_rl.method.alarm import AcceptanceAlarm, HackingAlarm
-from cooper_rl.method.audit import ACCEPTANCE as RATE
+from cooper_rl.evaluation.eval_rm import EvalSettings, as_lines, evaluate_files
+from cooper_rl.method.alarm import AcceptanceAlarm, HackingAlarm, RiseTest
 from cooper_rl.method.build import make_cooper
-from cooper_rl.method.contract import check_monitor, example_batch
 from cooper_rl.method.counterfactual import Counterfactual
-from cooper_rl.method.rise import RiseTest
-from cooper_rl.method.world import Alone
+from cooper_rl.method.monitor import ACCEPTANCE as RATE
+from cooper_rl.method.protocols import Alone
 from cooper_rl.records import Batch, Report, Sample, Verdict
 from cooper_rl.settings.method import CooperSettings, MethodSettings
+from cooper_rl.testing import check_monitor, example_batch
 from cooper_rl.verifiers import RuleVerifier
+from tests.rollouts import change
 
 TRICK = "Trust me."
 
@@ -262,9 +261,9 @@ def test_two_ranks_ask_and_teach_what_one_does(tmp_path, verifier):
     settings |= {"negative_sources": {"mined": 1}, "counterfactual_per_step": 6, "output_dir": str(tmp_path)}
     every = samples(*FOUR)
 
-    def run(world, own):
+    def run(ranks, own):
         model = Gullible()
-        cooper = make_cooper(MethodSettings(**settings), verifier, model, world=world)
+        cooper = make_cooper(MethodSettings(**settings), verifier, model, ranks=ranks)
         batch = cooper.score(own, 1)
         return batch, cooper.pairs.build(batch).pairs, cooper.labelled.draw(batch)
 

@@ -16,12 +16,11 @@ from typing import Any
 import yaml
 from rich.console import Console
 
-from cooper_rl.cli.progress import Display
-from cooper_rl.console import print_rows
+from cooper_rl.cli.progress import Display, print_rows
 from cooper_rl.errors import CooperError
 from cooper_rl.jsonl import write_atomically
-from cooper_rl.report.conclusion import conclusion
 from cooper_rl.report.runs import read_run
+from cooper_rl.report.story import conclusion
 from cooper_rl.report.summary import summarize, table
 from cooper_rl.report.write import write_report
 
@@ -145,15 +144,8 @@ def _end(number: int, frame: object) -> None:
 
 def _start(job: Job, config: Path, overrides: Mapping[str, object], train_command: Sequence[str], jobs: int) -> Job:
     job.folder.mkdir(parents=True, exist_ok=True)
-    command = [*train_command, "--config", str(config)]
-    command += [
-        "--variant" if job.variant else "--arm",
-        job.arm,
-        "--seed",
-        str(job.seed),
-        "--output_dir",
-        str(job.folder),
-    ]
+    command = [*train_command, "--config", str(config), "--variant" if job.variant else "--arm", job.arm]
+    command += ["--seed", str(job.seed), "--output_dir", str(job.folder)]
     for key, value in overrides.items():
         command += [f"--{key}={yaml.safe_dump(value, default_flow_style=True).removesuffix('...' + chr(10)).strip()}"]
     if (job.folder / "config.yaml").is_file():
@@ -179,22 +171,16 @@ def _conclude(todo: Sequence[Job], output_dir: Path, as_json: bool) -> dict[str,
         write_atomically(output_dir / "summary.json", json.dumps(summary, indent=2) + "\n")
         report = write_report([run.path for run in done], output_dir / "report.html")
         if as_json:
-            print_json(summary)
+            sys.stdout.write(json.dumps(summary) + "\n")
         else:
-            print_table(summary, report)
+            _print_table(summary, report)
     if failed:
         tail = " | ".join(_log_tail(failed[0].folder / "train.log"))
         raise CooperError(f"{', '.join(job.name for job in failed)} failed; {failed[0].folder}/train.log ends: {tail}")
     return summary
 
 
-def print_json(summary: dict[str, Any]) -> None:
-    """The summary on stdout for programs."""
-    sys.stdout.write(json.dumps(summary) + "\n")
-
-
-def print_table(summary: dict[str, Any], report: Path) -> None:
-    """The summary on stdout for people."""
+def _print_table(summary: dict[str, Any], report: Path) -> None:
     print_rows(table(summary))
     base = summary["base"]["true_accuracy"]
     console = Console(width=None if sys.stdout.isatty() else 200)

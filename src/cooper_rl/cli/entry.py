@@ -6,28 +6,29 @@ Each command imports what it needs only when it runs, so that `--help` answers q
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from cooper_rl.cli import evaluating, labelling, scoring, serving, training, verifying, watching
+from cooper_rl.cli import models, training, verifying
 from cooper_rl.cli.options import WITH_OVERRIDES, RecipeCommand
 from cooper_rl.cli.running import command_line, run
-from cooper_rl.ranks import RankExit
+from cooper_rl.distributed import RankExit
 
 app = command_line("Train a reasoning policy and its reference-based reward model together.")
-app.command("train", cls=RecipeCommand, context_settings=WITH_OVERRIDES)(training.train)
+with_recipe: dict[str, Any] = {"cls": RecipeCommand, "context_settings": WITH_OVERRIDES}
+app.command("train", **with_recipe)(training.train)
 app.command("compare", context_settings=WITH_OVERRIDES)(training.compare)
 app.command("verify")(verifying.verify)
-app.command("score")(scoring.score)
-app.command("collect", cls=RecipeCommand, context_settings=WITH_OVERRIDES)(labelling.collect)
-app.command("annotate", cls=RecipeCommand, context_settings=WITH_OVERRIDES)(labelling.annotate)
-app.command("train-rm", cls=RecipeCommand, context_settings=WITH_OVERRIDES)(labelling.train_rm)
-app.command("eval-rm")(evaluating.eval_rm)
-app.command("eval", cls=RecipeCommand, context_settings=WITH_OVERRIDES)(evaluating.evaluate)
-app.command("report")(watching.report)
-app.command("monitor")(watching.monitor)
-app.command("serve", cls=RecipeCommand, context_settings=WITH_OVERRIDES)(serving.serve)
+app.command("score")(models.score)
+app.command("collect", **with_recipe)(models.collect)
+app.command("annotate", **with_recipe)(models.annotate)
+app.command("train-rm", **with_recipe)(models.train_rm)
+app.command("eval-rm")(models.eval_rm)
+app.command("eval", **with_recipe)(models.evaluate)
+app.command("report")(training.report)
+app.command("monitor")(training.monitor)
+app.command("serve", **with_recipe)(training.serve)
 app.command("doctor", context_settings=WITH_OVERRIDES)(training.doctor)
 
 

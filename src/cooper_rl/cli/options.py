@@ -9,9 +9,11 @@ import typer
 from typer.core import TyperCommand
 
 WITH_OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
-Config = Annotated[Path | None, typer.Option("--config", help="Recipe (YAML). Any setting can follow as --key value.")]
+Config = Annotated[
+    Path | None, typer.Option("--config", help="Recipe (YAML). Add or override settings as --key value.")
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue an output that was interrupted.")]
-Bf16 = Annotated[bool, typer.Option("--bf16", help="Forward passes of the model in bfloat16; weights stay float32.")]
+Bf16 = Annotated[bool, typer.Option("--bf16", help="Compute forward passes in bfloat16; weights stay float32.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -19,11 +21,11 @@ class RecipeCommand(TyperCommand):
     """A command whose help ends with the settings that its recipe may have."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        from cooper_rl.settings.commands import takes_training_recipe
-        from cooper_rl.settings.help import described_keys
+        from cooper_rl.settings.recipe import CONFIGS, takes_training_recipe
+        from cooper_rl.settings.schema import describe
 
         formatter.write("\nSettings, in the recipe or as --key value:\n")
-        for heading, keys in described_keys(str(self.name)):
+        for heading, keys in describe(CONFIGS[str(self.name)]):
             with formatter.section(heading):
                 formatter.write_dl(keys)
         if takes_training_recipe(str(self.name)):

@@ -1,4 +1,4 @@
-"""The commands around a training run: train, compare, doctor."""
+"""The commands around a training run: train, compare, serve, report, monitor, doctor."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from cooper_rl.cli.options import Config, Json
 from cooper_rl.errors import BadInputError
 
 ENGINES = {  # each has a `run_training`
-    "trl": "cooper_rl.engines.trl.run",
+    "trl": "cooper_rl.engines.trl.cooper_trainer",
     "plain": "cooper_rl.engines.plain",
     "verl": "cooper_rl.engines.verl.run",
 }
 Engine = Annotated[
     str, typer.Option(help="What trains the policy: trl, plain (a short loop in torch only) or verl (many devices).")
 ]
-
-
 Arms = Annotated[
     str | None,
     typer.Option(
@@ -29,15 +27,11 @@ Arms = Annotated[
     ),
 ]
 OutputDir = Annotated[Path, typer.Option("--output_dir", "--output-dir", help="Folder for all runs.")]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Runs at once; by default as many as fit the cores.")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Number of runs at a time; by default what the cores allow.")]
+Continue = Annotated[bool, typer.Option("--resume", help="Continue from the last complete checkpoint.")]
 
 
-def train(
-    context: typer.Context,
-    config: Config = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue from the last complete checkpoint.")] = False,
-    engine: Engine = "trl",
-) -> None:
+def train(context: typer.Context, config: Config = None, resume: Continue = False, engine: Engine = "trl") -> None:
     """Train a policy, and its reward model along with it; writes a run folder.
 
     Example: cooper train --config recipes/quickstart.yaml --arm cooper --max_steps 12 --output_dir runs/try
@@ -69,8 +63,8 @@ def compare(
     from cooper_rl.cli.compare import TRAIN_COMMAND, run_folder
     from cooper_rl.cli.compare import compare as run_compare
     from cooper_rl.settings.checks import check_same_recipe
+    from cooper_rl.settings.method import ARMS
     from cooper_rl.settings.recipe import load_recipe, parse_overrides, variants_of
-    from cooper_rl.settings.reward import ARMS
 
     check_engine(engine)
     if config is None:
@@ -80,7 +74,7 @@ def compare(
     variants = variants_of(config)
     chosen = list(variants) or ["rule", "static", "cooper"]
     if arms is not None:
-        chosen = _named(arms, dict.fromkeys([*variants, *ARMS]), config)
+        chosen = _choose(arms, dict.fromkeys([*variants, *ARMS]), config)
     recipes = {
         name: load_recipe(config, [*context.args, "--variant" if name in variants else "--arm", name])
         for name in chosen
@@ -103,33 +97,60 @@ def compare(
     )
 
 
-def _check_overrides(overrides: Mapping[str, Any]) -> None:
-    """Refuses settings that each run of a comparison has its own value of."""
-    for key in ("arm", "reward", "cotrain", "variant", "seed"):
-        if key in overrides:
-            instead = "--seeds" if key == "seed" else "--arms"
-            raise BadInputError(
-                f"--{key}: each run of a comparison has its own; give {instead}, or set it in the recipe"
-            )
+def serve(context: typer.Context, config: Config = None, resume: Continue = False) -> None:
+    """Serve a reward model that learns from what it scores, for any trainer; loopback only, unless a token is set.
+
+    Example: cooper serve --config recipes/quickstart.yaml --output_dir runs/serve --port 8700
+    """
+    from cooper_rl.method.build import check_parts
+    from cooper_rl.parts import optional
+    from cooper_rl.settings.asking import ServeSettings, check_server_settings
+    from cooper_rl.settings.checks import check_train_settings
+    from cooper_rl.settings.recipe import load_recipe
+
+    recipe = load_recipe(config, context.args, command="serve")
+    settings = ServeSettings.from_recipe(recipe)
+    check_parts(settings, settings.reward_model_type)
+    check_train_settings(settings, resume=resume)
+    check_server_settings(settings)
+    for module in ("fastapi", "uvicorn"):
+        optional(module, extra="serve", needed_by="cooper serve")
+    from cooper_rl.serve.http import run_server
+
+    run_server(recipe, resume=resume, ready=lambda url: typer.echo(f"{url} (stop with Ctrl-C)"))
 
 
-def _whole_numbers(seeds: str) -> list[int]:
-    try:
-        return list(dict.fromkeys(int(seed) for seed in seeds.split(",")))
-    except ValueError as error:
-        raise BadInputError(f"--seeds {seeds}: give whole numbers separated by commas") from error
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, or a folder of run folders.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "--out", help="HTML file to write; by default report.html in the first folder."),
+    ] = None,
+) -> None:
+    """Write one self-contained HTML file about runs.
+
+    Example: cooper report runs/quickstart
+    """
+    from cooper_rl.report.runs import find_runs
+    from cooper_rl.report.write import write_report
+
+    folders = find_runs(runs)
+    typer.echo(write_report(folders, output or runs[0] / "report.html"))
 
 
-def _named(arms: str, known: Mapping[str, Any], recipe: Path) -> list[str]:
-    chosen = list(dict.fromkeys(name.strip() for name in arms.split(",") if name.strip()))
-    if not chosen:
-        raise BadInputError("--arms: give at least one arm")
-    for name in chosen:
-        if name not in known:
-            raise BadInputError(
-                f"--arms: {name!r} is not an arm or a variant of {recipe}; choose from {', '.join(known)}"
-            )
-    return chosen
+def monitor(
+    run: Annotated[Path, typer.Argument(help="Folder of a run, running or finished.")],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes any free one.")] = 8765,
+) -> None:
+    """Follow a run on a live page, which only this machine can open (loopback address).
+
+    Example: cooper monitor runs/train
+    """
+    from cooper_rl.report.live import Monitor
+
+    with Monitor(run, port) as server:
+        typer.echo(f"{server.url} (stop with Ctrl-C)")
+        server.serve_forever()
 
 
 def doctor(context: typer.Context, config: Config = None, json_: Json = False, engine: Engine = "trl") -> None:
@@ -139,7 +160,7 @@ def doctor(context: typer.Context, config: Config = None, json_: Json = False, e
 
     Example: cooper doctor --config recipes/quickstart.yaml
     """
-    from cooper_rl.doctor.findings import print_findings
+    from cooper_rl.doctor import print_findings
     from cooper_rl.settings.recipe import load_recipe
     from cooper_rl.settings.train import TrainSettings
 
@@ -169,3 +190,32 @@ def check_before_training(recipe: dict[str, Any], *, resume: bool = False, engin
     check_parts(settings, settings.reward_model_type)
     check_train_settings(settings, resume=resume, engine=engine)
     check_named_problems(settings)
+
+
+def _check_overrides(overrides: Mapping[str, Any]) -> None:
+    """Refuses settings that each run of a comparison has its own value of."""
+    for key in ("arm", "reward", "cotrain", "variant", "seed"):
+        if key in overrides:
+            instead = "--seeds" if key == "seed" else "--arms"
+            raise BadInputError(
+                f"--{key}: each run of a comparison has its own; give {instead}, or set it in the recipe"
+            )
+
+
+def _whole_numbers(seeds: str) -> list[int]:
+    try:
+        return list(dict.fromkeys(int(seed) for seed in seeds.split(",")))
+    except ValueError as error:
+        raise BadInputError(f"--seeds {seeds}: give whole numbers separated by commas") from error
+
+
+def _choose(arms: str, known: Mapping[str, Any], recipe: Path) -> list[str]:
+    chosen = list(dict.fromkeys(name.strip() for name in arms.split(",") if name.strip()))
+    if not chosen:
+        raise BadInputError("--arms: give at least one arm")
+    for name in chosen:
+        if name not in known:
+            raise BadInputError(
+                f"--arms: {name!r} is not an arm or a variant of {recipe}; choose from {', '.join(known)}"
+            )
+    return chosen

@@ -1,1 +1,183 @@
+"""`cooper doctor`: what this machine has, what will not work, why, and the way out."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from cooper_rl.settings.files import ADAPTED, EMBEDDED, base_of, is_adapters
+from cooper_rl.settings.train import TrainSettings
+
 """`cooper doctor`: what this machine has, and what a training run will need of it."""
+
+
+# (distribution, least version, first version that is not supported)
+SUPPORTED = (
+    ("torch", (2, 8), None),
+    ("transformers", (5, 10), (5, 24)),
+    ("trl", (1, 16), (1, 17)),
+    ("accelerate", (1, 10), None),
+    ("datasets", (4, 0), None),
+    ("math-verify", (0, 9), None),
+    ("reasoning-gym", (0, 1, 25), None),
+)
+OPTIONAL = {"reasoning-gym": "the nano worlds and its tasks need it: pip install 'cooper-rl[reasoning-gym]'"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the output. `state` is ok, warn or fail."""
+
+    state: str
+    what: str
+    detail: str
+
+
+def release(text: str) -> tuple[int, ...]:
+    """The leading numbers of a version."""
+    numbers = []
+    for part in text.split("+")[0].split("."):
+        if not part.isdigit():
+            break
+        numbers.append(int(part))
+    return tuple(numbers)
+
+
+def examine() -> Iterator[Finding]:
+    """All findings, in the order to read them."""
+    python_ok = (3, 11) <= sys.version_info[:2] <= (3, 13)
+    yield Finding("ok" if python_ok else "warn", "python", f"{platform.python_version()} (supported: 3.11 to 3.13)")
+    for name, least, beyond in SUPPORTED:
+        yield package(name, least, beyond)
+    yield from machine()
+    for name, folders in EMBEDDED.items():
+        missing = [part for part, folder in folders.items() if not (folder / "model.safetensors").is_file()]
+        detail = f"missing {', '.join(missing)}: reinstall" if missing else str(folders["policy"].parent)
+        yield Finding("fail" if missing else "ok", f"embedded {name}", detail)
+    yield from check_adapters()
+    yield from data()
+    found = importlib.util.find_spec("vllm") is not None
+    yield Finding("ok", "vllm", f"{version('vllm')}" if found else "not installed; only use_vllm needs it")
+
+
+def check_adapters() -> Iterator[Finding]:
+    """The reward models that are shipped as adapters, and where their bases come from."""
+    for name, folder in ADAPTED.items():
+        there = is_adapters(folder)
+        base = base_of(folder)
+        where = f"on {base}, from the hub when it is loaded" if not Path(base).is_dir() else f"on {base}"
+        yield Finding("ok" if there else "fail", f"reward model {name}", where if there else "missing: reinstall")
+
+
+def package(name: str, least: tuple[int, ...], beyond: tuple[int, ...] | None) -> Finding:
+    """An installed version against the supported range."""
+    try:
+        installed = version(name)
+    except PackageNotFoundError:
+        if name in OPTIONAL:
+            return Finding("warn", name, f"not installed: {OPTIONAL[name]}")
+        return Finding("fail", name, "not installed: run make env")
+    wanted = f">= {'.'.join(map(str, least))}" + (f", < {'.'.join(map(str, beyond))}" if beyond else "")
+    fits = release(installed) >= least and (beyond is None or release(installed) < beyond)
+    return Finding("ok" if fits else "warn", name, f"{installed} (supported: {wanted})")
+
+
+def machine() -> Iterator[Finding]:
+    """Cores, memory, disk and accelerators."""
+    pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    yield Finding("ok", "processor", f"{os.cpu_count()} cores, {pages * size / 2**30:.0f} GiB memory")
+    free = shutil.disk_usage(Path.cwd()).free / 2**30
+    yield Finding("ok" if free > 5 else "warn", "disk", f"{free:.0f} GiB free here")
+    if importlib.util.find_spec("torch") is None:
+        return
+    import torch
+
+    names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+    yield Finding("ok", "accelerator", ", ".join(names) if names else "none: bf16 and models beyond 0.5B will be slow")
+
+
+def data() -> Iterator[Finding]:
+    """Local copies of data sets, and whether the hub may be used."""
+    folder = os.environ.get("COOPER_DATA_DIR")
+    if not folder:
+        yield Finding("ok", "data", "COOPER_DATA_DIR is not set: public sets come from the hub")
+    elif not Path(folder).is_dir():
+        yield Finding("fail", "data", f"COOPER_DATA_DIR={folder} is not a folder: set it to one, or unset it")
+    else:
+        count = sum(1 for _ in Path(folder).rglob("*.json*"))
+        yield Finding("ok" if count else "warn", "data", f"COOPER_DATA_DIR={folder}: {count} files")
+    offline = os.environ.get("HF_HUB_OFFLINE") == "1"
+    yield Finding("ok", "hub", "offline (HF_HUB_OFFLINE=1)" if offline else "used for names that are not local")
+
+
+def memory(settings: TrainSettings) -> Iterator[Finding]:
+    """The memory that a run of this recipe needs on a device, and whether it fits."""
+    from cooper_rl.doctor.memory import (
+        IN_MAIN_MEMORY,
+        KEPT_ON_CPU,
+        LIBRARIES,
+        MAIN_MEMORY,
+        VLLM,
+        available,
+        estimate,
+        total,
+    )
+
+    device, there = available()
+    parts = estimate(settings, device_gib=there)
+    for name, size in parts.items():
+        yield Finding("ok", name, f"{size:8.2f} GiB")
+    if device != MAIN_MEMORY:
+        parts = {name: size for name, size in parts.items() if IN_MAIN_MEMORY not in name and name != LIBRARIES}
+    peak = total(parts, KEPT_ON_CPU if device == MAIN_MEMORY else 0.0)
+    fits = peak < 0.95 * there
+    smaller = "per_device_train_batch_size or reward_model_pairs_per_pass"
+    if VLLM in parts:
+        smaller = f"vllm_gpu_memory_utilization, {smaller}"
+    way_out = "" if fits else f"; try a smaller {smaller}, lora_rank, or recipes/accelerate/fsdp2.yaml"
+    if fits and device == MAIN_MEMORY:
+        way_out = "; leave room for half as much again, since it grows over a run"
+    what = "fits into" if fits else "does not fit into"
+    yield Finding(
+        "ok" if fits else "fail", "at the peak", f"{peak:8.2f} GiB: {what} {there:.0f} GiB of {device}{way_out}"
+    )
+
+
+def memory_on_verl(settings: TrainSettings) -> Iterator[Finding]:
+    """As `memory`, with the engine verl: on each device, while it generates and while it trains."""
+    from cooper_rl.doctor.memory import available, estimate_on_verl, peaks
+
+    device, there = available()
+    parts = estimate_on_verl(settings, there)
+    for name, size in parts.items():
+        yield Finding("ok", name, f"{size:8.2f} GiB")
+    for name, size in peaks(parts).items():
+        fits = size < 0.95 * there
+        way_out = "" if fits else "; try a smaller vllm_gpu_memory_utilization, or reward_model_sharded"
+        what = "fits into" if fits else "does not fit into"
+        detail = f"{size:8.2f} GiB: {what} {there:.0f} GiB of {device}{way_out}"
+        yield Finding("ok" if fits else "fail", f"at the peak {name}", detail)
+
+
+def print_findings(settings: TrainSettings | None = None, *, as_json: bool, engine: str = "trl") -> int:
+    """Writes the findings to stdout and returns the exit code: 1 where a finding fails, else 0.
+
+    Args:
+        settings: of a recipe; if given, the memory that it needs with this engine is shown instead.
+    """
+    of_recipe = memory_on_verl if engine == "verl" else memory
+    findings = list(examine() if settings is None else of_recipe(settings))
+    if as_json:
+        sys.stdout.write(json.dumps([asdict(finding) for finding in findings], indent=2) + "\n")
+    else:
+        for finding in findings:
+            sys.stdout.write(f"{finding.state:<5} {finding.what:<36} {finding.detail}\n")
+    return int(any(finding.state == "fail" for finding in findings))

@@ -1,7 +1,13 @@
 """Estimates the memory that a training run needs on each device, by part; `cooper doctor --config R` shows it.
 
-The estimate is computed from the models' configurations, without loading weights. It holds for data-parallel runs.
-Sharding the policy or the reward model divides its weights, gradients and optimiser by the number of ranks.
+The estimate is computed from the models' configurations, without loading weights. In TRL and in plain torch it holds
+for data-parallel runs. Sharding the policy or the reward model divides its weights, gradients and optimiser by the
+number of ranks.
+
+On verl, policy and rollout server take turns on a device. The policy is sharded over all devices by FSDP2, and its
+shards stay on the device while the server generates. The server sleeps while the models are trained. verl keeps the
+reference policy in main memory. Not counted: what CUDA needs in each of the three processes on a device, and the
+layers that FSDP2 gathers for a pass.
 """
 
 from __future__ import annotations
@@ -10,6 +16,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cooper_rl.engines.verl.limits import value_of
+from cooper_rl.engines.verl.translate import ROLLOUT, devices
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.settings.files import base_of, resolve_model
 from cooper_rl.settings.train import TrainSettings
@@ -27,8 +35,13 @@ WARMED_UP = 0.2 * GIB  # thread pools, kernels and the C library's arenas after 
 KEPT_ON_CPU = 0.5  # share of freed memory that the C library keeps; fitted to the runs in docs/speed.md
 VLLM = "vLLM's share of the device"  # its own weights and key-value cache
 VLLM_ASLEEP = "vLLM's share, asleep while training"  # with `vllm_enable_sleep_mode`
-UTILISATION = 0.3  # TRL's default of vllm_gpu_memory_utilization
+VLLM_SHARE = 0.3  # TRL's default of vllm_gpu_memory_utilization
+SERVER_SHARE = 0.5  # verl's default of gpu_memory_utilization
 PASSING = ("policy activations", "key-value cache", "reward model activations", VLLM_ASLEEP)  # these follow one another
+SHARDED = ("weights", "gradients and optimiser", "copy")
+SERVER = "rollout server, awake"
+POOL = "reward.reward_model"  # where `enable_resource_pool` gives the reward model devices of its own
+APART = "(on its own devices)"
 
 
 @dataclass(frozen=True)
@@ -101,7 +114,7 @@ def vllm_gib(settings: TrainSettings, device_gib: float) -> dict[str, float]:
     if own.get("vllm_mode", "colocate") == "server":
         return {}
     name = VLLM_ASLEEP if own.get("vllm_enable_sleep_mode") else VLLM
-    return {name: float(own.get("vllm_gpu_memory_utilization", UTILISATION)) * device_gib}
+    return {name: float(own.get("vllm_gpu_memory_utilization", VLLM_SHARE)) * device_gib}
 
 
 def policy_bytes(settings: TrainSettings, policy: Shape, tokens: int) -> dict[str, float]:
@@ -195,7 +208,7 @@ def _trained(shape: Shape, lora_rank: int) -> int:
 
 def library_bytes() -> int:
     """Bytes that this process holds once training's libraries are imported, plus what they set up in use."""
-    import cooper_rl.engines.trl.run  # noqa: F401
+    import cooper_rl.engines.trl.cooper_trainer  # noqa: F401
 
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") + int(WARMED_UP)
@@ -208,3 +221,45 @@ def available() -> tuple[str, float]:
     if torch.cuda.is_available():
         return torch.cuda.get_device_name(0), torch.cuda.get_device_properties(0).total_memory / GIB
     return MAIN_MEMORY, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / GIB
+
+
+def estimate_on_verl(settings: TrainSettings, device_gib: float) -> dict[str, float]:
+    """GiB by part, for one device.
+
+    Args:
+        device_gib: the device's memory. The rollout server takes a share of it.
+    """
+    policy = shape_of(resolve_model(settings.model_name_or_path, "policy"))
+    tokens = prompt_tokens(settings) + settings.max_completion_length
+    count, parts = devices(settings), policy_bytes(settings, policy, tokens)
+    del parts["key-value cache"]  # the rollout server's
+    found = {name: size / count if _is_state(name) else size for name, size in parts.items()}
+    found[f"reference policy {IN_MAIN_MEMORY}"] = found.pop("reference policy") / count
+    name = settings.reward_model_name_or_path
+    if settings.reward_model_type == "verifyrm" and settings.needs_reward_model and name:
+        shape = shape_of(resolve_model(name, "reward_model"))
+        own = {"reward model weights": float(FLOAT * shape.parameters)}
+        own |= cotraining_bytes(settings, shape, tokens) if settings.cotrain else {}
+        apart, ranks = bool(settings.verl.get(f"{POOL}.enable_resource_pool")), count
+        if apart:
+            ranks = int(settings.verl.get(f"{POOL}.n_gpus_per_node", 8)) * int(settings.verl.get(f"{POOL}.nnodes", 1))
+        ranks = ranks if settings.reward_model_sharded else 1
+        own = {name: size / ranks if _is_state(name) else size for name, size in own.items()}
+        found |= {f"{name} {APART}" if apart else name: size for name, size in own.items()}
+    found = {name: size / GIB for name, size in found.items()}
+    share = settings.verl.get(f"{ROLLOUT}.gpu_memory_utilization", value_of(settings, "vllm_gpu_memory_utilization"))
+    return {**found, SERVER: float(share or SERVER_SHARE) * device_gib}
+
+
+def peaks(parts: Mapping[str, float]) -> dict[str, float]:
+    """GiB on a device while it generates and while the models are trained, and on the reward model's own devices."""
+    on_device = {name: size for name, size in parts.items() if IN_MAIN_MEMORY not in name and APART not in name}
+    states = sum(size for name, size in on_device.items() if _is_state(name))
+    passing = max(size for name, size in on_device.items() if name in PASSING)
+    apart = [size for name, size in parts.items() if APART in name and IN_MAIN_MEMORY not in name]
+    own = {"on the reward model's own devices": sum(apart)} if apart else {}
+    return {"while generating": states + on_device[SERVER], "while training": states + passing, **own}
+
+
+def _is_state(name: str) -> bool:
+    return any(part in name for part in SHARDED)

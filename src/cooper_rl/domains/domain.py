@@ -16,7 +16,7 @@ class Domain(ABC):
     """Problems of one kind.
 
     A subclass sets `name` and defines `problems`; everything else has defaults. It is constructed without arguments.
-    `cooper_rl.domains.contract.check_domain` tests that it keeps the contract.
+    `cooper_rl.testing.check_domain` tests that it keeps the contract.
 
     Attributes:
         name: the name in recipes and messages.

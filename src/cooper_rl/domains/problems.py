@@ -1,4 +1,4 @@
-"""Finds domains by name, and loads their problems."""
+"""Finds domains by name, and loads their problems: of a data set, or of all that a training recipe names."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import logging
 from collections.abc import Sequence
 
 from cooper_rl.domains.domain import Domain, Truth
-from cooper_rl.domains.files import FileSet
 from cooper_rl.domains.generated import PREFIX, ReasoningGymTask
-from cooper_rl.domains.hub import HubSet
+from cooper_rl.domains.own_data import FileSet, HubSet
 from cooper_rl.errors import BadInputError
 from cooper_rl.parts import find
 from cooper_rl.records import Problem
 from cooper_rl.settings.files import SUFFIXES
+from cooper_rl.settings.train import TrainRecipe
 from cooper_rl.tables import is_hub_id
 
 logger = logging.getLogger(__name__)
@@ -21,9 +21,9 @@ GROUP = "cooper_rl.domains"
 KNOWN = {  # import paths, so that a domain is imported only when it is named
     "nano": "cooper_rl.domains.nano.arithmetic:Arithmetic",
     "nano-kinship": "cooper_rl.domains.nano.kinship:Kinship",
-    "nano-steps": "cooper_rl.domains.nano.steps:Steps",
+    "nano-steps": "cooper_rl.domains.nano.arithmetic:Steps",
     "nano-weekdays": "cooper_rl.domains.nano.weekdays:Weekdays",
-    "passages": "cooper_rl.domains.passages.world:Passages",
+    "passages": "cooper_rl.domains.passages.data_set:Passages",
     "schoolbook": "cooper_rl.domains.schoolbook:Schoolbook",
     "gsm8k": "cooper_rl.domains.public:Gsm8k",
     "math": "cooper_rl.domains.public:Math",
@@ -119,3 +119,49 @@ def truth_of(name: str) -> Truth | None:
     """The domain's `is_true`, which knows more than the rule verifier; None if the domain has none of its own."""
     domain = find_domain(name) if name else None
     return domain.is_true if domain is not None and domain.has_truth else None
+
+
+def training_problems(named: TrainRecipe) -> list[Problem]:
+    """The problems that the policy is trained on.
+
+    Raises:
+        MissingFileError, BadInputError, BackendError: as `load_problems`.
+    """
+    return load_problems(
+        named.dataset_name,
+        split=named.dataset_split,
+        size=named.dataset_size,
+        seed=named.dataset_seed,
+        config=named.dataset_config,
+        reference_column=named.reference_column,
+    )
+
+
+def heldout_problems(named: TrainRecipe) -> list[Problem]:
+    """The problems that true accuracy is measured on; empty where the recipe names none.
+
+    Raises:
+        MissingFileError, BadInputError, BackendError: as `load_problems`.
+    """
+    if not named.heldout_dataset_name:
+        return []
+    return load_problems(
+        named.heldout_dataset_name,
+        split=named.heldout_dataset_split,
+        size=named.heldout_dataset_size,
+        seed=named.dataset_seed,
+        config=named.heldout_dataset_config,
+        reference_column=named.heldout_reference_column,
+    )
+
+
+def check_named_problems(named: TrainRecipe) -> None:
+    """Checks both data sets before anything slow starts, as `check_problems`.
+
+    Raises:
+        MissingFileError, BadInputError: as `check_problems`.
+    """
+    check_problems(named.dataset_name, named.dataset_split, named.dataset_config, named.reference_column)
+    if named.heldout_dataset_name:
+        columns = named.heldout_dataset_config, named.heldout_reference_column
+        check_problems(named.heldout_dataset_name, named.heldout_dataset_split, *columns)

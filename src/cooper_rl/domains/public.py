@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from cooper_rl.columns import after_marker, decimal_of, without_annotations
 from cooper_rl.domains.domain import StoredDomain
-from cooper_rl.domains.files import local_copy
+from cooper_rl.domains.own_data import local_copy
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import Problem
 from cooper_rl.tables import from_hub, read_records

@@ -1,16 +1,18 @@
 """Cooper in plain torch, to be read from top to bottom: sample, reward, GRPO step, stage 2. One process.
 
-The settings are those of the TRL engine (`engines/trl/config.py`). What this engine does not support is refused.
+The settings are those of the TRL engine (`engines/config.py`). What this engine does not support is refused.
+GRPO's two equations are the functions `advantages` and `grpo_loss` (paper, section 3.3; DeepSeekMath, arXiv 2402.03300,
+equations 3 and 4).
 Shapes: B samples of a step, P prompts, G samples of a prompt (B = P * G), T tokens.
 """
 
 from __future__ import annotations
 
 import copy
+import os
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -20,23 +22,32 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer, get_scheduler, set_seed
 
 from cooper_rl.checkpoints import complete_checkpoint
-from cooper_rl.devices import own_device
-from cooper_rl.engines.credit import reference_values, token_advantages
-from cooper_rl.engines.grpo import advantages, grpo_loss
-from cooper_rl.engines.parts import Parts, environment, load_parts, placed, resolved, settings_of
-from cooper_rl.engines.plain_limits import check_supported
-from cooper_rl.engines.trl.config import CooperConfig
+from cooper_rl.distributed import own_device
+from cooper_rl.engines.config import CooperConfig
+from cooper_rl.engines.loading import Parts, environment, load_parts, placed, resolved, settings_of
 from cooper_rl.errors import BadInputError, CooperError
+from cooper_rl.fast.decode import complete
 from cooper_rl.generation import conversation
-from cooper_rl.generation.decode import complete
-from cooper_rl.generation.in_process import TransformersGenerator
-from cooper_rl.generation.sample import own_settings_aside, rendered
-from cooper_rl.method.audit import mean_reward
+from cooper_rl.generation.in_process import TransformersGenerator, own_settings_aside, rendered
 from cooper_rl.method.build import make_cooper
-from cooper_rl.method.negatives.assistant import Assistant
+from cooper_rl.method.monitor import mean_reward
+from cooper_rl.method.negatives import Assistant
+from cooper_rl.packing import pad
 from cooper_rl.records import Batch, Problem, Sample
+from cooper_rl.settings.train import TrainSettings
 from cooper_rl.verifiers import RuleVerifier
-from cooper_rl.verifyrm.scoring import pad
+
+# Settings for which this engine supports one value only.
+ONLY: Mapping[str, Any] = {
+    **{"loss_type": "grpo", "scale_rewards": "group", "num_iterations": 1, "gradient_accumulation_steps": 1},
+    **{"steps_per_generation": 1, "use_vllm": False, "bf16": False, "fp16": False, "reward_model_sharded": False},
+    "use_bias_correction_kl": False,
+}
+# Fields of TRL's that this engine reads.
+READ = (
+    *("adam_beta1", "adam_beta2", "adam_epsilon", "weight_decay", "max_grad_norm", "epsilon", "epsilon_high"),
+    *("lr_scheduler_type", "lr_scheduler_kwargs", "warmup_steps", "temperature", "top_p", "top_k"),
+)
 
 
 def run_training(recipe: Mapping[str, Any], *, resume: bool = False) -> None:
@@ -83,6 +94,11 @@ class PlainTrainer:
             rehearsal=parts.rehearsal,
             anchors=parts.anchors,
         )
+        self.credit = None
+        if config.credit != "outcome":
+            from cooper_rl.credit import Credit
+
+            self.credit = Credit(self.cooper, self.tokenizer, lambda: self.policy)
 
     def train(self) -> None:
         """The joint loop (paper, section 3.3)."""
@@ -94,8 +110,9 @@ class PlainTrainer:
             prompts, completions, texts = self.sample(problems)
             times.append(time.perf_counter())
             samples = [Sample.of(*pair) for pair in zip(problems, texts, strict=True)]
-            values = partial(reference_values, self.policy, self.tokenizer, prompts, samples)
-            batch = self.cooper.score(samples, step, values)
+            if self.credit:
+                self.credit.prompts = prompts
+            batch = self.cooper.score(samples, step)
             metrics = self.policy_step(prompts, completions, batch)  # stage 1: the policy
             times.append(time.perf_counter())
             report = self.cooper.learn(batch, saving=step == last)  # stage 2: the reward model
@@ -114,7 +131,7 @@ class PlainTrainer:
         self.cooper.journal.finish(step, time.monotonic() - started)
 
     def batches(self) -> Iterator[list[Problem]]:
-        """The problems of each step, each G times in a row, in an order that is drawn anew each epoch."""
+        """The problems of each step, each G times in a row, reshuffled every epoch."""
         rng, problems = random.Random(self.config.seed), list(self.parts.problems)
         size = self.config.per_device_train_batch_size // self.config.num_generations
         if len(problems) < size:
@@ -141,13 +158,13 @@ class PlainTrainer:
         config = self.config
         logprobs_B_T, mask_B_T = self.logprobs(self.policy, prompts, completions)
         rewards_B = torch.tensor([torch.nan if reward is None else reward for reward in batch.rewards])
-        advantages_B = advantages(rewards_B, config.num_generations)
-        steps = self.cooper.credit.of(batch, advantages_B.tolist())
-        advantages_B_K = token_advantages(self.tokenizer, completions, steps, advantages_B, max(map(len, completions)))
-        advantages_B_T = torch.zeros_like(logprobs_B_T)
-        for row, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
-            first = len(prompt) - 1  # the prompt's last token predicts the completion's first
-            advantages_B_T[row, first : first + len(completion)] = advantages_B_K[row, : len(completion)]
+        own = advantages(rewards_B, config.num_generations)
+        if self.credit:  # each step of a completion has its own
+            own_B_K = self.credit.share_over_tokens(batch, completions, own, max(map(len, completions)))
+            own = torch.zeros_like(logprobs_B_T)
+            for row, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
+                first = len(prompt) - 1  # the prompt's last token predicts the completion's first
+                own[row, first : first + len(completion)] = own_B_K[row, : len(completion)]
         with torch.no_grad():
             ref_logprobs_B_T, _ = self.logprobs(self.ref_policy, prompts, completions)
         loss, metrics = grpo_loss(
@@ -155,7 +172,7 @@ class PlainTrainer:
             logprobs_B_T.detach(),
             ref_logprobs_B_T,
             mask_B_T,
-            advantages_B_T,
+            own.to(logprobs_B_T.device),
             beta=config.beta,
             epsilon_low=config.epsilon,
             epsilon_high=config.epsilon_high or config.epsilon,
@@ -195,3 +212,92 @@ class PlainTrainer:
         self.policy.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
         complete_checkpoint(folder, step)
+
+
+def advantages(rewards_B: Tensor, group_size: int) -> Tensor:
+    """A_i = (r_i - mean of the group) / (std of the group + 1e-4), shape (B,).
+
+    A reward that is nan could not be judged: it is in no mean and no std, and its advantage is 0, as in TRL.
+
+    Raises:
+        ValueError: `rewards_B` is not a vector whose length is a multiple of `group_size`.
+    """
+    if rewards_B.dim() != 1 or len(rewards_B) % group_size:
+        raise ValueError(f"advantages needs (B,) with B a multiple of {group_size}, got {tuple(rewards_B.shape)}")
+    rewards_P_G = rewards_B.view(-1, group_size)
+    centred_P_G = rewards_P_G - rewards_P_G.nanmean(1, keepdim=True)
+    std_P_1 = rewards_P_G.std(1, keepdim=True)
+    if rewards_B.isnan().any():
+        judged_P = [own_G[~own_G.isnan()] for own_G in rewards_P_G]
+        std_P_1 = torch.stack([r.std() if len(r) > 1 else r.new_tensor(torch.nan) for r in judged_P])[:, None]
+    return torch.nan_to_num(centred_P_G / (std_P_1 + 1e-4)).flatten()
+
+
+def grpo_loss(
+    logprobs_B_T: Tensor,
+    old_logprobs_B_T: Tensor,
+    ref_logprobs_B_T: Tensor,
+    mask_B_T: Tensor,
+    advantages: Tensor,
+    *,
+    beta: float,
+    epsilon_low: float,
+    epsilon_high: float,
+) -> tuple[Tensor, dict[str, float]]:
+    """-min(rho A, clip(rho, 1 - e, 1 + e) A) + beta (exp(d) - d - 1), mean over tokens, then over completions.
+
+    rho = exp(log pi - log pi_old) and d = log pi_ref - log pi; the last term is the k3 estimate of the KL divergence.
+
+    Args:
+        logprobs_B_T: log-probabilities under the policy, with gradient.
+        old_logprobs_B_T: under the policy that sampled the completions.
+        ref_logprobs_B_T: under the reference policy.
+        mask_B_T: 1 where a token belongs to a completion, else 0.
+        advantages: as the function `advantages` gives them, shape (B,), or those of single tokens, shape (B, T).
+        beta: weight of the KL term.
+        epsilon_low, epsilon_high: rho is clipped to [1 - epsilon_low, 1 + epsilon_high].
+
+    Returns:
+        The loss, a scalar, and the metrics `loss` and `kl` (mean over tokens).
+
+    Raises:
+        ValueError: the shapes are not (B, T), and (B,) or (B, T) for the advantages.
+    """
+    shapes = {tuple(t.shape) for t in (logprobs_B_T, old_logprobs_B_T, ref_logprobs_B_T, mask_B_T)}
+    if len(shapes) != 1 or advantages.shape not in (logprobs_B_T.shape[:1], logprobs_B_T.shape):
+        raise ValueError(f"grpo_loss needs (B, T) four times and (B,), got {sorted(shapes)}, {advantages.shape}")
+    advantages_B_T = advantages if advantages.dim() == 2 else advantages[:, None]
+    ratio_B_T = torch.exp(logprobs_B_T - old_logprobs_B_T)
+    clipped_B_T = ratio_B_T.clamp(1 - epsilon_low, 1 + epsilon_high)
+    gain_B_T = torch.minimum(ratio_B_T * advantages_B_T, clipped_B_T * advantages_B_T)
+    difference_B_T = ref_logprobs_B_T - logprobs_B_T
+    kl_B_T = torch.exp(difference_B_T) - difference_B_T - 1
+    tokens_B = mask_B_T.sum(1).clamp(min=1)
+    loss = (((beta * kl_B_T - gain_B_T) * mask_B_T).sum(1) / tokens_B).mean()
+    kl = (kl_B_T * mask_B_T).sum() / mask_B_T.sum().clamp(min=1)
+    return loss, {"loss": loss.item(), "kl": kl.item()}
+
+
+def check_supported(named: TrainSettings, config: CooperConfig, *, resume: bool) -> None:
+    """Refuses what this engine does not have.
+
+    Raises:
+        BadInputError: with the setting and the way out.
+    """
+    for what, wanted in {
+        "--resume": resume,
+        "lora_rank": named.lora_rank,
+        "generation_batch_size": named.generation_batch_size,
+        "torchrun": os.environ.get("WORLD_SIZE", "1") != "1",
+    }.items():
+        if wanted:
+            raise BadInputError(f"{what}: the plain engine does not support it; use --engine trl")
+    for name in named.trainer_kwargs:
+        if name not in READ and name not in ONLY:
+            raise BadInputError(f"{name}: the plain engine does not read it; leave it out, or use --engine trl")
+    for name, value in ONLY.items():
+        if getattr(config, name) != value:
+            given = f"{name} = {getattr(config, name)!r}"
+            raise BadInputError(f"{given}: the plain engine supports {value!r} only; set that, or use --engine trl")
+    if config.max_steps < 1:
+        raise BadInputError(f"max_steps = {config.max_steps}: the plain engine needs the number of steps, at least 1")

@@ -15,17 +15,15 @@ import numpy as np
 
 from cooper_rl.domains import find_domain
 from cooper_rl.errors import BackendError, BadInputError, MissingFileError
-from cooper_rl.evaluation.samples import interval, majority, paired_test, pass_at_k
+from cooper_rl.evaluation.metrics import interval, majority, paired_test, pass_at_k
 from cooper_rl.generation import Generation, Generator, load_generator
 from cooper_rl.generation.generator import REFUSED
 from cooper_rl.jsonl import line_of, records, write_atomically
 from cooper_rl.labelling.collect import Task, collect, record, tasks_of
 from cooper_rl.records import Problem, Verdict
-from cooper_rl.settings.asking import AskingConfig
-from cooper_rl.settings.evaluation import EvalConfig
-from cooper_rl.settings.labelling import CollectConfig
+from cooper_rl.settings.asking import AskingConfig, CollectConfig, EvalConfig
 from cooper_rl.verifiers import RuleVerifier
-from cooper_rl.verifiers.gym import entry_as_reference
+from cooper_rl.verifiers.simple import entry_as_reference
 
 logger = logging.getLogger(__name__)
 

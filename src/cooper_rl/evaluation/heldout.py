@@ -10,12 +10,12 @@ from accelerate.utils import gather_object
 
 from cooper_rl.domains import Truth
 from cooper_rl.generation import Sampling
-from cooper_rl.generation.sample import sample
-from cooper_rl.method.reward_model import RewardModel
+from cooper_rl.generation.in_process import sample
+from cooper_rl.method.protocols import RewardModel
 from cooper_rl.records import LabelledCompletion, Problem, Verdict
-from cooper_rl.settings.stage2 import MeasuringSettings
+from cooper_rl.settings.reward_model import MeasuringSettings
 from cooper_rl.verifiers import RuleVerifier
-from cooper_rl.verifyrm.evaluate import evaluate
+from cooper_rl.verifyrm.triples import evaluate
 
 TOKENS_AT_ONCE = 16384  # new tokens of a batch, unless the training's generation batch is larger
 

@@ -3,19 +3,23 @@
 A step is called wrong where the value of the prefix that ends with it is below a threshold. The first such step is the
 prediction, or none. F1 is the harmonic mean of two accuracies: that on solutions with an error, where the first wrong
 step must be found exactly, and that on solutions without, where no step may be called wrong.
+
+Probes show whether a wrong solution gains by padding: steps said twice, empty steps, and steps that say nothing. A
+policy whose steps are rewarded can write such steps. A solution gains where VerifyRM then accepts it. It also gains
+where no step is valued below 0.5 any more: `credit: first_error` then finds no error in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from cooper_rl.domains.files import local_copy
+from cooper_rl.domains.own_data import local_copy
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.metrics import Floats, bootstrap
-from cooper_rl.evaluation.step_probes import Values, step_probes, valued
 from cooper_rl.records import THRESHOLD, LabelledCompletion
 from cooper_rl.steps import first_below
 from cooper_rl.tables import from_hub, read_records
@@ -24,6 +28,14 @@ from cooper_rl.verifyrm.triples import labelled_of
 PROCESSBENCH = "processbench"
 LOCAL, HUB, HUB_SPLITS = "process/processbench_dev.jsonl.gz", "Qwen/ProcessBench", ("gsm8k", "math")
 TUNED_ON = "processbench_gsm8k"  # as published: the threshold is the best on this subset
+Values = Callable[[Sequence[LabelledCompletion], Sequence[Sequence[int]]], Iterable[Iterable[float]]]
+FILLER = "Let us look at this carefully before we go on, step by step, and check each part of it."
+STEP_PROBES: Mapping[str, Callable[[list[str]], list[str]]] = {
+    "as written": lambda steps: steps,
+    "each step twice": lambda steps: [step for step in steps for _ in range(2)],
+    "empty steps": lambda steps: [text for step in steps for text in (".", step)],
+    "long": lambda steps: [text for step in steps for text in (FILLER, step)],
+}
 
 
 def load_process(name: str) -> list[LabelledCompletion]:
@@ -62,7 +74,7 @@ def evaluate_process(
         samples: bootstrap samples of an interval.
         probes: also whether a wrong solution gains by padding (`step_probes`).
     """
-    values_N = valued(solutions, values)
+    values_N = value_steps(solutions, values)
     errors_N = np.array([solution.first_error for solution in solutions])
     sources = [solution.source for solution in solutions]
     tuning = [row for row, source in enumerate(sources) if source == TUNED_ON] or list(range(len(solutions)))
@@ -125,3 +137,40 @@ def process_lines(name: str, found: dict[str, Any]) -> list[str]:
             f"  wrong ones, {kind}: accepted {shares['accepted']:.3f}, no step below 0.5 {shares['hidden']:.3f}"
         )
     return lines
+
+
+def pad(solution: LabelledCompletion, kind: str) -> LabelledCompletion:
+    """The solution with other steps put between its own. The last step, which states the answer, stays the last."""
+    begins = [0, *solution.ends[:-1]]
+    pieces = [solution.completion[begin:end] for begin, end in zip(begins, solution.ends, strict=True)]
+    blank = len(pieces[-1]) - len(pieces[-1].lstrip())
+    gap = pieces[-1][:blank] or " "  # what stands between two steps
+    ends, text = [], ""
+    for step in STEP_PROBES[kind]([piece.strip() for piece in pieces]):
+        text += gap * bool(text) + step
+        ends.append(len(text))
+    return replace(solution, completion=text, ends=tuple(ends), first_error=None)
+
+
+def value_steps(solutions: Sequence[LabelledCompletion], values: Values) -> list[Any]:
+    """The step values of each solution, as an array (S,)."""
+    return [np.array(list(map(float, v_S))) for v_S in values(solutions, [each.ends for each in solutions])]
+
+
+def step_probes(solutions: Sequence[LabelledCompletion], values: Values) -> dict[str, dict[str, float]]:
+    """For each kind of padding two shares of the wrong solutions, from 0 to 1; empty without a wrong solution.
+
+    `accepted` are those whose last value is above 0.5, `hidden` those without a value below it.
+
+    Args:
+        values: step values of triples at their steps' ends, as `VerifyRM.step_values`.
+    """
+    wrong = [solution for solution in solutions if solution.first_error != -1 and solution.ends]
+    found: dict[str, dict[str, float]] = {}
+    for kind in STEP_PROBES if wrong else ():
+        values_N = value_steps([pad(solution, kind) for solution in wrong], values)
+        found[kind] = {
+            "accepted": float(np.mean([v_S[-1] > THRESHOLD for v_S in values_N])),
+            "hidden": float(np.mean([(v_S >= THRESHOLD).all() for v_S in values_N])),
+        }
+    return found

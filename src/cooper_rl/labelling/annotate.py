@@ -28,13 +28,18 @@ from cooper_rl.jsonl import (
     write_atomically,
     written_before,
 )
-from cooper_rl.labelling.candidate import Candidate, disagreement
-from cooper_rl.labelling.collect import asked
-from cooper_rl.labelling.judge import judge_prompt, read_vote
-from cooper_rl.labelling.overlap import Decontamination, near_duplicates
-from cooper_rl.labelling.statistics import statistics
+from cooper_rl.labelling.candidate import (
+    Candidate,
+    Decontamination,
+    disagreement,
+    judge_prompt,
+    near_duplicates,
+    read_vote,
+    statistics,
+)
+from cooper_rl.labelling.collect import ask
+from cooper_rl.settings.asking import AnnotateConfig
 from cooper_rl.settings.files import resolve_model
-from cooper_rl.settings.labelling import AnnotateConfig
 from cooper_rl.tables import read_table
 from cooper_rl.verifiers import RuleVerifier
 
@@ -162,7 +167,7 @@ def add_votes(candidates: Sequence[Candidate], config: AnnotateConfig, votes: Pa
     if waiting:
         generator = load_generator(resolve_model(str(config.judge), "policy"), config)
         with votes.open("a", encoding="utf-8") as file:
-            answers = asked(generator, prompts, settings, seeds, stop_after=config.stop_after_failures)
+            answers = ask(generator, prompts, settings, seeds, stop_after=config.stop_after_failures)
             for count, (index, generation) in enumerate(answers, 1):
                 if generation.text is not None:
                     key = waiting[index].key

@@ -18,8 +18,8 @@ from cooper_rl.errors import BackendError, BadInputError
 from cooper_rl.generation import Generation, Generator, Messages, Sampling, conversation, load_generator
 from cooper_rl.jsonl import line_of, written_before
 from cooper_rl.records import Problem
+from cooper_rl.settings.asking import CollectConfig
 from cooper_rl.settings.files import resolve_model
-from cooper_rl.settings.labelling import CollectConfig
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ def collect(
     with output.open("a", encoding="utf-8") as file:
         for model in config.models:
             own, reason = [task for task in waiting if task.model == model], ""
-            for task, generation in generations(config, model, own, load):
+            for task, generation in generate(config, model, own, load):
                 counts[model]["failed" if generation.text is None else "collected"] += 1
                 if generation.text is None:
                     counts[model]["refused"] += generation.refused
@@ -135,7 +135,7 @@ def tasks_of(config: CollectConfig) -> list[Task]:
     return list({task.key: task for task in tasks}.values())
 
 
-def generations(
+def generate(
     config: CollectConfig, model: str, tasks: list[Task], load: Callable[[str], Generator]
 ) -> Iterable[tuple[Task, Generation]]:
     """(task, generation) pairs, as the model finishes them."""
@@ -147,10 +147,10 @@ def generations(
             yield task, Generation(solution, "stop") if solution else Generation(None, "it has no worked solution")
         return
     if model == WRITTEN:
-        yield from ((task, written_answer(task)) for task in tasks)
+        yield from ((task, write_answer(task)) for task in tasks)
         return
     prompts = [conversation(task.problem.question, task.system_prompt) for task in tasks]
-    for index, generation in asked(
+    for index, generation in ask(
         load(resolve_model(model, "policy")),
         prompts,
         sampling(config),
@@ -160,23 +160,23 @@ def generations(
         yield tasks[index], generation
 
 
-def written_answer(task: Task) -> Generation:
+def write_answer(task: Task) -> Generation:
     """A completion that is only the reference answer, in another writing or made wrong.
 
     Whole numbers are left out, since models' completions have enough of them.
     """
-    from cooper_rl.synthesis.writings import changed, rewritten, stated  # imports torch
+    from cooper_rl.synthesis.rewrite import change, rewrite, state  # imports sympy
 
     rng = random.Random(task.seed)
     answer = task.problem.reference_answer
     if re.fullmatch(r"\s*-?(\d+|\d{1,3}(,\d{3})+)\s*", answer):
         text = None
     else:
-        text = rewritten(answer, rng, task.problem.question) if task.meant_right else changed(answer, rng)
-    return Generation(None, "no other writing is known") if text is None else Generation(stated(text, rng), "stop")
+        text = rewrite(answer, rng, task.problem.question) if task.meant_right else change(answer, rng)
+    return Generation(None, "no other writing is known") if text is None else Generation(state(text, rng), "stop")
 
 
-def asked(
+def ask(
     generator: Generator, prompts: Sequence[Messages], settings: Sampling, seeds: Sequence[int], *, stop_after: int
 ) -> Iterable[tuple[int, Generation]]:
     """A generator's stream that raises an error after too many failures in a row.

@@ -9,21 +9,17 @@ from typing import TYPE_CHECKING
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.method.alarm import AcceptanceAlarm, HackingAlarm
-from cooper_rl.method.audit import Audit
 from cooper_rl.method.counterfactual import Counterfactual, threshold_of
 from cooper_rl.method.doubt import Doubt
 from cooper_rl.method.guard import Guard
 from cooper_rl.method.journal import Journal
 from cooper_rl.method.labelled import Labelled
 from cooper_rl.method.loop import Cooper
-from cooper_rl.method.monitor import Monitor
+from cooper_rl.method.monitor import Audit, Monitor
 from cooper_rl.method.negatives import NegativeSource, find_source
 from cooper_rl.method.pairs import Pairs
+from cooper_rl.method.protocols import REWARD_MODEL_GROUP, REWARD_MODELS, Alone, Ranks, RewardModel
 from cooper_rl.method.reward import make_reward
-from cooper_rl.method.reward_model import GROUP as REWARD_MODEL_GROUP
-from cooper_rl.method.reward_model import KNOWN as REWARD_MODELS
-from cooper_rl.method.reward_model import RewardModel
-from cooper_rl.method.world import Alone, World
 from cooper_rl.parts import check_contract, find
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.settings.files import check_file, local_file
@@ -44,7 +40,7 @@ def make_cooper(
     assistant: Callable[[], NegativeSource] | None = None,
     rehearsal: Sequence[LabelledCompletion] = (),
     anchors: Sequence[LabelledCompletion] = (),
-    world: World | None = None,
+    ranks: Ranks | None = None,
     journal: Journal | None = None,
 ) -> Cooper:
     """The method as the settings describe it.
@@ -57,8 +53,8 @@ def make_cooper(
     Raises:
         BadInputError: a part has a name that is not known.
     """
-    world = world or Alone()
-    journal = journal or Journal(settings.output_dir, writes=world.rank == 0)
+    ranks = ranks or Alone()
+    journal = journal or Journal(settings.output_dir, writes=ranks.rank == 0)
     sources = {
         name: assistant() if name == "assistant" and assistant else find_source(name)()
         for name in source_names(settings)
@@ -69,18 +65,18 @@ def make_cooper(
     warn_of_no_use(settings, reward_model is not None)
     asking = None
     if reward_model is not None and settings.counterfactual_references:
-        asking = Counterfactual(settings, verifier, reward_model, world, read_answers(settings.counterfactual_answers))
+        asking = Counterfactual(settings, verifier, reward_model, ranks, read_answers(settings.counterfactual_answers))
     own = [monitor for monitor in (doubt if settings.cotrain else None, asking) if monitor]
     return Cooper(
         settings,
         verifier,
         reward_model,
-        Pairs(settings, verifier, sources, world, asking),
-        Labelled(settings, rehearsal if settings.cotrain else (), world, asking),
+        Pairs(settings, verifier, sources, ranks, asking),
+        Labelled(settings, rehearsal if settings.cotrain else (), ranks, asking),
         doubt,
         asking,
-        [*own, *make_monitors(settings, reward_model, anchors, world, misses)],
-        world,
+        [*own, *make_monitors(settings, reward_model, anchors, ranks, misses)],
+        ranks,
         journal,
     )
 
@@ -115,7 +111,7 @@ def make_monitors(
     settings: MethodSettings,
     reward_model: RewardModel | None,
     anchors: Sequence[LabelledCompletion],
-    world: World,
+    ranks: Ranks,
     misses: float,
 ) -> list[Monitor]:
     """The monitors in their order: the audit, the alarm, the user's own, and the guard, which decides what is kept."""
@@ -128,7 +124,7 @@ def make_monitors(
             monitors.append(AcceptanceAlarm(settings.alarm_action, probability=probability, threshold=threshold))
     monitors += [find("cooper_rl.monitors", name, {})() for name in settings.monitors]
     if reward_model is not None and settings.cotrain and anchors and settings.guard_steps:
-        monitors.append(Guard(settings, reward_model, anchors, world))
+        monitors.append(Guard(settings, reward_model, anchors, ranks))
     return monitors
 
 

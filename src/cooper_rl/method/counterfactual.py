@@ -16,11 +16,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from cooper_rl.method.audit import acceptance
-from cooper_rl.method.monitor import Monitor
+from cooper_rl.method.monitor import Monitor, acceptance
+from cooper_rl.method.protocols import Ranks, RewardModel
 from cooper_rl.method.reward import Reward
-from cooper_rl.method.reward_model import RewardModel
-from cooper_rl.method.world import World
 from cooper_rl.records import THRESHOLD, Batch, ContrastivePair, LabelledCompletion, Report, Rollout, Triple, Verdict
 from cooper_rl.synthesis.exclusion import CHOICE, DECISION, bare, excludes, kind_of, states
 from cooper_rl.synthesis.other_reference import AnswerPool
@@ -73,10 +71,10 @@ class Counterfactual(Monitor):
         settings: MethodSettings,
         verifier: RuleVerifier,
         reward_model: RewardModel,
-        world: World,
+        ranks: Ranks,
         answers: Sequence[str] = (),
     ) -> None:
-        self.settings, self.verifier, self.reward_model, self.world = settings, verifier, reward_model, world
+        self.settings, self.verifier, self.reward_model, self.ranks = settings, verifier, reward_model, ranks
         self.uses, self.count = settings.counterfactual_uses, settings.counterfactual_references
         self.threshold = threshold_of(settings)
         self.given = answers
@@ -89,7 +87,7 @@ class Counterfactual(Monitor):
         A completion that was asked before stays as it is. The pool takes up the batch's references.
         """
         self.pool.add(rollout.reference_answer for rollout in batch.rollouts)
-        return _changed(batch, dict(self.world.gather(list(self._asked(batch, reward, self.pool).items()))))
+        return _changed(batch, dict(self.ranks.gather(list(self._asked(batch, reward, self.pool).items()))))
 
     def ask_alone(self, batch: Batch, reward: Reward) -> Batch:
         """As `ask`, for completions that stage 2 does not learn from now. The pool stays as it is."""
@@ -236,7 +234,7 @@ class Counterfactual(Monitor):
         rest = ranked[count // 2 :]
         rng = random.Random(f"{SOURCE}-labelled-{self.settings.seed}-{batch.step}")
         taught = ranked[: count // 2] + rng.sample(rest, min(len(rest), count - count // 2))
-        own = taught[self.world.rank :: self.world.size]
+        own = taught[self.ranks.rank :: self.ranks.size]
         others = [str(r.counterfactual_reference) for r in own]
         verdicts = self.verifier.verify_many(others, [r.completion for r in own])
         rows = zip(own, others, verdicts, strict=True)

@@ -1,8 +1,13 @@
-"""Doubt: how probable it is that a completion which the rule calls wrong is right after all. (Ours, not the paper's.)
+"""What a batch tells about its verdicts: equal answers get equal ones, and some wrong ones are doubted. (Ours.)
 
-A rule verifier calls some right answers INCORRECT. Mining makes this worse: it takes the completions that the reward
-model scores highest, and with a good reward model these are the rule's own mistakes. So a completion is held back from
-stage 2 where it is too probable that it is right.
+Agreement. Whether a rule finds an answer depends on the words around it, so of two completions with the same answer
+one may be judged and the other left open. Only answers with the same text are taken for the same. Letting the verifier
+compare the open answer with a right one of its group was tried: of what it called different 5 % were right
+(docs/verifier.md).
+
+Doubt. A rule verifier calls some right answers INCORRECT. Mining makes this worse: it takes the completions that the
+reward model scores highest, and with a good reward model these are the rule's own mistakes. So a completion is held
+back from stage 2 where it is too probable that it is right.
 
 The estimate. For each right completion that the rule calls CORRECT it calls about m right ones INCORRECT
 (`rule_misses_per_hit`). The policy and the reward model treat these as they treat the CORRECT ones. Among the run's
@@ -10,8 +15,8 @@ recent rollouts that are like a doubtful one, let C be CORRECT and I be doubtful
 
     P(right) = min(1, m C / I)
 
-Two witnesses say what is alike. A rollout's `score` is near the score of the other. At least as large a `share` of its
-group states the same answer.
+Two witnesses decide which rollouts are like it: those with a `score` near its own, and those whose answer has at least
+as large a `share` of their group.
 
 The score is by the reward model as it was when the run began. A right completion that was once taught as wrong would
 score low from then on. It would be mined again for that, and be unlearned.
@@ -19,25 +24,86 @@ score low from then on. It would be mined again for that, and be unlearned.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache, partial
 from statistics import fmean
 from typing import Any
 
 import numpy as np
 
-from cooper_rl.method.agreement import shares
 from cooper_rl.method.monitor import Monitor
-from cooper_rl.method.reward_model import RewardModel
-from cooper_rl.records import Report, Rollout, Verdict
+from cooper_rl.method.protocols import RewardModel
+from cooper_rl.method.reward import Reward
+from cooper_rl.records import Reason, Report, Rollout, Sample, Verdict, Verification
 
+Weigh = Callable[[Sequence[Rollout]], list[tuple[float, str]]]
+REASONS = {Verdict.CORRECT: Reason.MATCH, Verdict.INCORRECT: Reason.MISMATCH}
 WINDOW_STEPS = 20  # the rollouts of this many last steps are compared
 NEIGHBOURS = 20  # doubtful rollouts that are compared with each one, the nearest by score, and at least
 MIN_DISTANCE = 0.5  # all that are as near in logits as this
 EDGE = 1e-6  # scores are moved this far from 0 and 1, where the logit is infinite
 DECIMALS = 1  # logits are compared in tenths, so that rounding errors, which differ between ranks, do not show
-
+PER_LOGIT = 10**DECIMALS
 
 Row = tuple[int, bool, float, float]  # of a judged rollout: step, whether it is CORRECT, the score's logit, the share
+
+
+def complete(
+    judged: Sequence[tuple[Rollout, float | None]], size: int, reward: Reward, weigh: Weigh | None = None
+) -> list[Rollout]:
+    """Rollouts with all that only their batch can tell: their groups, verdicts that agree, rewards and doubts.
+
+    Args:
+        judged: the rollouts of all ranks with their start scores.
+        size: rollouts of a group; those of one prompt follow one another, where their group has no number yet.
+        reward: rewards what is settled here. Other rollouts keep the reward that they had.
+        weigh: `Doubt.weigh` of the step; None where nothing is taught.
+    """
+    samples = [r.sample if r.group >= 0 else replace(r.sample, group=i // size) for i, (r, _) in enumerate(judged)]
+    agreed = agree(samples, [rollout.verification for rollout, _ in judged])
+    rollouts = []
+    for (rollout, start_score), sample, found in zip(judged, samples, agreed, strict=True):
+        own = rollout.reward if found is rollout.verification else reward.of(found, rollout.score)
+        rollouts.append(replace(rollout, sample=sample, verification=found, reward=own, start_score=start_score))
+    if weigh is None:
+        return rollouts
+    doubts = zip(rollouts, weigh(rollouts), strict=True)
+    return [replace(rollout, right_estimate=right, held_back=by) for rollout, (right, by) in doubts]
+
+
+def agree(samples: Sequence[Sample], verifications: Sequence[Verification]) -> list[Verification]:
+    """The verifications, each open one settled where its group can.
+
+    An open one has an answer in a form that the rules cannot read. It gets the verdict of the judged completions of
+    its group that state the same answer. Where these do not agree it stays open.
+
+    Args:
+        samples: those of a batch, with the numbers of their groups.
+    """
+    verdicts: dict[tuple[int, str | None], set[Verdict]] = {}
+    for sample, found in zip(samples, verifications, strict=True):
+        if found.verdict is Verdict.CORRECT or found.doubtful:
+            verdicts.setdefault((sample.group, found.answer), set()).add(found.verdict)
+    return [
+        _settle(found, verdicts.get((sample.group, found.answer), set()))
+        for sample, found in zip(samples, verifications, strict=True)
+    ]
+
+
+def _settle(found: Verification, verdicts: set[Verdict]) -> Verification:
+    if found.reason is not Reason.UNKNOWN_FORM or found.answer is None or len(verdicts) != 1:
+        return found
+    (verdict,) = verdicts
+    return replace(found, verdict=verdict, reason=REASONS[verdict])
+
+
+def shares(rollouts: Sequence[Rollout]) -> list[float]:
+    """The share of each rollout's group that states the same answer, itself included."""
+    sizes = Counter(rollout.group for rollout in rollouts)
+    counts = Counter((rollout.group, rollout.answer) for rollout in rollouts)
+    return [(counts[r.group, r.answer] if r.answer is not None else 1) / sizes[r.group] for r in rollouts]
 
 
 class Doubt(Monitor):
@@ -64,16 +130,14 @@ class Doubt(Monitor):
 
     def weigh(self, rollouts: Sequence[Rollout], step: int) -> list[tuple[float, str]]:
         """P(right) of each rollout of a step, and by which witnesses it is held back; (0, "") without a doubt."""
-        seen_N4 = np.array(self.window(rollouts, step), dtype=np.float64).reshape(-1, 4)
+        neighbours = Neighbours(np.array(self.window(rollouts, step), dtype=np.float64).reshape(-1, 4))
+        weigh = cache(partial(self._weigh, neighbours))  # many rollouts are at one place
         places = zip(rollouts, logits(rollouts), shares(rollouts), strict=True)
-        return [
-            self._weighed(logit, share, seen_N4) if rollout.verification.doubtful else (0.0, "")
-            for rollout, logit, share in places
-        ]
+        return [weigh(logit, share) if rollout.verification.doubtful else (0.0, "") for rollout, logit, share in places]
 
-    def _weighed(self, logit: float, share: float, seen_N4: np.ndarray) -> tuple[float, str]:
+    def _weigh(self, neighbours: Neighbours, logit: float, share: float) -> tuple[float, str]:
         places = {"together": (logit, share), "score": (logit, None), "agreement": (None, share)}
-        found = {name: estimate(seen_N4, self.misses_per_hit, *place) for name, place in places.items()}
+        found = {name: neighbours.estimate(self.misses_per_hit, *place) for name, place in places.items()}
         alone = "+".join(name for name in ("score", "agreement") if found[name] > self.max_right)
         return found["together"], (alone or "together") if found["together"] > self.max_right else ""
 
@@ -89,7 +153,7 @@ class Doubt(Monitor):
     def after(self, report: Report, *, whole: bool) -> Report:
         assert report.batch
         self.seen = self.window(report.batch.rollouts, report.batch.step)
-        return report.having(metrics_of(report.batch.rollouts))
+        return report.having(held_back_metrics(report.batch.rollouts))
 
     def state(self) -> dict[str, Any]:
         return {"seen": self.seen}
@@ -98,21 +162,38 @@ class Doubt(Monitor):
         self.seen = [(int(step), bool(correct), logit, share) for step, correct, logit, share in state["seen"]]
 
 
-def estimate(seen_N4: np.ndarray, misses_per_hit: float, logit: float | None, share: float | None) -> float:
-    """P(right) of a doubtful rollout at this place. With None the witness is not asked.
+class Neighbours:
+    """How many rollouts are like one at a place, counted once for a step: its time is near linear in the rollouts.
+
+    Logits are tenths, and shares are few, so a table of both holds all that matters. Sums over it answer each question.
 
     Args:
-        seen_N4: the rollouts that it is compared with, as rows of `Doubt.window`.
+        seen_N4: the rollouts to compare with, as rows of `Doubt.window`.
     """
-    _, correct_N, logit_N, share_N = seen_N4.T
-    correct_N = correct_N == 1
-    alike_N = share_N >= (0.0 if share is None else share)
-    if logit is not None:
-        distance_N = np.abs(logit_N - logit).round(DECIMALS)
-        nearest = np.sort(distance_N[alike_N & ~correct_N])[:NEIGHBOURS]
-        alike_N &= distance_N <= nearest.max(initial=MIN_DISTANCE)
-    hits, doubtful = int((alike_N & correct_N).sum()), int((alike_N & ~correct_N).sum())
-    return min(1.0, misses_per_hit * hits / max(1, doubtful))
+
+    def __init__(self, seen_N4: np.ndarray) -> None:
+        place_N = np.rint(PER_LOGIT * seen_N4[:, 2]).astype(int)
+        self.shares, share_N = np.unique(seen_N4[:, 3], return_inverse=True)
+        self.first = int(place_N.min(initial=0))
+        self.width = int(place_N.max(initial=0)) - self.first + 1
+        counts = np.zeros((2, len(self.shares) + 1, self.width + 1), dtype=int)
+        np.add.at(counts, (seen_N4[:, 1].astype(int), share_N, place_N - self.first + 1), 1)
+        self.below = counts[:, ::-1].cumsum(1)[:, ::-1].cumsum(2)  # of doubtful and CORRECT: by least share, then logit
+
+    def estimate(self, misses_per_hit: float, logit: float | None, share: float | None) -> float:
+        """P(right) of a doubtful rollout at this place. With None the witness is not asked."""
+        doubtful_W, hits_W = self.below[:, 0 if share is None else int(np.searchsorted(self.shares, share))]
+        first, last = 0, self.width
+        if logit is not None:
+            centre = round(PER_LOGIT * logit) - self.first
+            radius_R = np.arange(max(abs(centre), abs(self.width - centre)) + 1)
+            lows, highs = (np.clip(side, 0, self.width) for side in (centre - radius_R, centre + radius_R + 1))
+            within_R = doubtful_W[highs] - doubtful_W[lows]
+            nearest = int(np.searchsorted(within_R, min(NEIGHBOURS, within_R[-1])))
+            radius = max(round(PER_LOGIT * MIN_DISTANCE), nearest)
+            first, last = (min(max(side, 0), self.width) for side in (centre - radius, centre + radius + 1))
+        hits, doubtful = int(hits_W[last] - hits_W[first]), int(doubtful_W[last] - doubtful_W[first])
+        return min(1.0, misses_per_hit * hits / max(1, doubtful))
 
 
 def logits(rollouts: Sequence[Rollout]) -> list[float]:
@@ -124,7 +205,7 @@ def logits(rollouts: Sequence[Rollout]) -> list[float]:
     return logit_N
 
 
-def metrics_of(rollouts: Sequence[Rollout]) -> dict[str, float]:
+def held_back_metrics(rollouts: Sequence[Rollout]) -> dict[str, float]:
     """How many of a step's rollouts were held back, and how many the score or the agreement alone would have.
 
     `pairs/replayed_right_estimate` is the mean estimate of those that count as wrong and were not held back.

@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cooper_rl.method.monitor import Monitor
-from cooper_rl.method.reward_model import RewardModel
-from cooper_rl.method.world import Alone, World
+from cooper_rl.method.protocols import Alone, Ranks, RewardModel
 from cooper_rl.records import THRESHOLD, ContrastivePair, LabelledCompletion, Problem, Report
-from cooper_rl.synthesis.probes import probe_triples
+from cooper_rl.synthesis.augment import probe_triples
 
 if TYPE_CHECKING:
     from cooper_rl.settings.method import MethodSettings
@@ -79,16 +78,16 @@ class Guard(Monitor):
         settings: MethodSettings,
         reward_model: RewardModel,
         anchors: Sequence[LabelledCompletion],
-        world: World | None = None,
+        ranks: Ranks | None = None,
     ) -> None:
         self.settings = settings
         self.reward_model = reward_model
-        self.world = world or Alone()
+        self.ranks = ranks or Alone()
         questions = {t.question: Problem(t.question, t.reference_answer) for t in anchors}
         kinds = probe_triples(list(questions.values())[: settings.guard_probes], seed=settings.seed)
         probes = [triple for triples in kinds.values() for triple in triples]
-        own_anchors = anchors[self.world.rank :: self.world.size]
-        self.triples = [*own_anchors, *probes[self.world.rank :: self.world.size]]
+        own_anchors = anchors[self.ranks.rank :: self.ranks.size]
+        self.triples = [*own_anchors, *probes[self.ranks.rank :: self.ranks.size]]
         self.is_probe_N = np.arange(len(self.triples)) >= len(own_anchors)
         self.label_N = np.array([t.correct for t in self.triples], dtype=bool)
         self.order = permutation(len(self.triples), settings.seed)
@@ -145,7 +144,7 @@ class Guard(Monitor):
 
     def _count_rolled_back(self) -> None:
         self.rolled_back_in_a_row += 1
-        if self.rolled_back_in_a_row == FROZEN_AFTER and self.world.rank == 0:
+        if self.rolled_back_in_a_row == FROZEN_AFTER and self.ranks.rank == 0:
             logger.warning(
                 "the guard rolled back the updates of the last %d checks, so the reward model hardly changes any more;"
                 " look at rolled_back/, or raise guard_tolerance or guard_probe_tolerance",
@@ -154,10 +153,10 @@ class Guard(Monitor):
 
     def _sample_falls(self) -> bool:
         """Whether the reward model is worse on this step's sample than the last approved state was on it."""
-        size = min(self.settings.guard_sample, len(self.order))
-        if not size:
+        if not self.settings.guard_sample:
             return False
-        rows = self.order[(np.arange(size) + self.updates * size) % len(self.order)]
+        size = min(self.settings.guard_sample, len(self.order))  # 0 on a rank without a share: it sums with the others
+        rows = self.order[(np.arange(size) + self.updates * size) % max(1, len(self.order))]
         before = self._standing(self.right_N[rows], rows)
         return self._standing(self._right(rows), rows).below(before, self.settings)
 
@@ -172,7 +171,7 @@ class Guard(Monitor):
         probe_B, label_B = self.is_probe_N[rows], self.label_N[rows]
         groups = (~probe_B & label_B, ~probe_B & ~label_B, probe_B)
         counts = [float(count) for group in groups for count in ((right_B & group).sum(), group.sum())]
-        summed = np.array(self.world.add_up(counts), dtype=np.float64).reshape(-1, 2)
+        summed = np.array(self.ranks.add_up(counts), dtype=np.float64).reshape(-1, 2)
         right, total = summed[:, 0], summed[:, 1]
         shares = np.where(total > 0, right / np.maximum(total, 1), 1.0).tolist()
         return Standing((shares[0] + shares[1]) / 2, shares[2])

@@ -76,7 +76,7 @@ class Journal:
         self.begun = True
         if not self.writes:
             return
-        self._lock = self._lock or locked(self.folder)
+        self._lock = self._lock or lock(self.folder)
         rewind(self.folder, after_step)
         self.last = after_step
         (self.folder / "finished.json").unlink(missing_ok=True)
@@ -89,7 +89,7 @@ class Journal:
             write_atomically(self.folder / "finished.json", json.dumps({"step": step, "seconds": seconds}) + "\n")
 
 
-def locked(folder: Path) -> IO[str]:
+def lock(folder: Path) -> IO[str]:
     """The folder's lock, which this process holds until it ends.
 
     Raises:

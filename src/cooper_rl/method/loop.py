@@ -6,25 +6,21 @@ An engine samples completions and takes the policy's step between `score` and `l
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from cooper_rl.method.agreement import complete
 from cooper_rl.method.counterfactual import Counterfactual
-from cooper_rl.method.credit import Credit, PolicyValues
-from cooper_rl.method.doubt import Doubt
+from cooper_rl.method.doubt import Doubt, complete
 from cooper_rl.method.journal import Journal
 from cooper_rl.method.labelled import Labelled
-from cooper_rl.method.monitor import Monitor, load_states, save_states, seen
+from cooper_rl.method.monitor import VERIFIER, Monitor, Skips, check_report, load_states, save_states
 from cooper_rl.method.pairs import PairResult, Pairs
+from cooper_rl.method.protocols import Ranks, RewardModel, best_scores
 from cooper_rl.method.reward import make_reward
-from cooper_rl.method.reward_model import RewardModel, best_scores
-from cooper_rl.method.skips import VERIFIER, Skips
-from cooper_rl.method.world import World
 from cooper_rl.records import Batch, Report, Rollout, Sample
 from cooper_rl.verifiers import RuleVerifier
 
@@ -32,6 +28,7 @@ if TYPE_CHECKING:
     from cooper_rl.settings.method import MethodSettings
 
 REWARD_MODEL = "reward_model"  # the folder in a checkpoint that holds the reward model
+ValueSteps = Callable[[Sequence[Sample]], tuple[Sequence[float], Sequence[tuple[Any, ...]]]]
 
 
 class Cooper:
@@ -55,13 +52,14 @@ class Cooper:
         doubt: Doubt,
         counterfactual: Counterfactual | None,
         monitors: Sequence[Monitor],
-        world: World,
+        ranks: Ranks,
         journal: Journal,
     ) -> None:
         self.settings, self.verifier, self.reward_model = settings, verifier, reward_model
         self.pairs, self.labelled, self.monitors = pairs, labelled, monitors
         self.doubt, self.counterfactual = doubt, counterfactual
-        self.world, self.journal, self.credit = world, journal, Credit(settings, reward_model, world)
+        self.ranks, self.journal = ranks, journal
+        self.value_steps: ValueSteps | None = None  # where steps have a credit of their own (`credit.Credit`)
         self.skips, self.reward_name = Skips(settings.max_skipped_steps), ""
         self._choose_reward()
 
@@ -70,32 +68,30 @@ class Cooper:
         for monitor in self.monitors:
             monitor.begin()
 
-    def score(self, samples: Sequence[Sample], step: int, policy_values: PolicyValues | None = None) -> Batch:
+    def score(self, samples: Sequence[Sample], step: int) -> Batch:
         """Stage 1: rewards by the verifier and by the reward model as it is before this step's update.
-
-        Where steps have a credit of their own, `credit.of` then gives their advantages.
 
         Args:
             samples: this rank's; over all ranks, the G samples of a prompt follow one another.
         """
-        return self.batch(self.judge(samples, policy_values), step)
+        return self.batch(self.judge(samples), step)
 
-    def judge(self, samples: Sequence[Sample], policy_values: PolicyValues | None = None) -> Batch:
+    def judge(self, samples: Sequence[Sample]) -> Batch:
         """This rank's samples with verdict, score and reward: a batch, or a part of one, that has no step yet."""
         started = time.perf_counter()
         with ThreadPoolExecutor(1) as beside:  # the verifier's processes judge while the reward model scores
             columns = [s.references for s in samples], [s.completion for s in samples]
             judging = beside.submit(self.verifier.explain_many, *columns)
-            scores, ends, values = self.credit.score_steps(samples, policy_values)
+            scores, steps = self.value_steps(samples) if self.value_steps else ((), [()] * len(samples))
             scores = scores or best_scores(self.reward_model, samples)
-        rows = zip(samples, judging.result(), scores, ends, values, strict=True)
-        rollouts = tuple(Rollout(s, v, z, self.reward.of(v, z), tuple(at), tuple(of)) for s, v, z, at, of in rows)
+        rows = zip(samples, judging.result(), scores, steps, strict=True)
+        rollouts = tuple(Rollout(s, v, z, self.reward.of(v, z), *own) for s, v, z, own in rows)
         version = self.reward_model.version if self.reward_model else 0
         return Batch(0, rollouts, version=version, seconds=time.perf_counter() - started)
 
-    def judge_alone(self, samples: Sequence[Sample], policy_values: PolicyValues | None = None, step: int = 0) -> Batch:
+    def judge_alone(self, samples: Sequence[Sample], step: int = 0) -> Batch:
         """As `score`, for samples that stage 2 does not learn from now: in an evaluation, or behind a server."""
-        judged = self.judge(samples, policy_values)
+        judged = self.judge(samples)
         answered = [(rollout, None) for rollout in judged.rollouts]
         rollouts = complete(answered, self.settings.num_generations, self.reward)
         batch = replace(judged, step=step, rollouts=tuple(rollouts))
@@ -104,10 +100,10 @@ class Cooper:
     def batch(self, judged: Batch, step: int) -> Batch:
         """The batch of a step, with the rollouts of all ranks, from what each rank has judged."""
         started = time.perf_counter()
-        ranks = self.world.gather([list(zip(judged.rollouts, self.doubt.start_scores(judged.rollouts), strict=True))])
-        first = sum(map(len, ranks[: self.world.rank]))
+        by_rank = self.ranks.gather([list(zip(judged.rollouts, self.doubt.start_scores(judged.rollouts), strict=True))])
+        first = sum(map(len, by_rank[: self.ranks.rank]))
         weigh = partial(self.doubt.weigh, step=step) if self.settings.cotrain else None
-        rollouts = complete([row for rank in ranks for row in rank], self.settings.num_generations, self.reward, weigh)
+        rollouts = complete([row for own in by_rank for row in own], self.settings.num_generations, self.reward, weigh)
         batch = replace(judged, step=step, rollouts=tuple(rollouts), own=range(first, first + len(judged.rollouts)))
         if self.counterfactual:
             batch = self.counterfactual.ask(batch, self.reward)
@@ -125,7 +121,7 @@ class Cooper:
         if self.settings.cotrain:
             report = self._update(report, batch)
         for monitor in self.monitors:
-            report = seen(monitor, monitor.after(report, whole=saving))
+            report = check_report(monitor, monitor.after(report, whole=saving))
         self._choose_reward()
         self.journal.write(report)
         self.skips.count("reward model", report.metrics.get("reward_model/skipped", 0.0) > 0)
@@ -139,14 +135,14 @@ class Cooper:
         paired = time.perf_counter()
         metrics = self.reward_model.update(own.pairs, self.labelled.draw(batch))
         times = {"time/pairs_seconds": paired - started, "time/reward_model_seconds": time.perf_counter() - paired}
-        result = PairResult.together(self.world.gather([own]))
+        result = PairResult.together(self.ranks.gather([own]))
         return report.having({**metrics, **result.metrics(), **self.pairs.end_step(), **times}, pairs=result.pairs)
 
     def before_save(self, step: int) -> Report:
         """Called instead of `learn` where a checkpoint follows a step without a fresh batch."""
         report = Report(step)
         for monitor in self.monitors:
-            report = seen(monitor, monitor.before_save(report))
+            report = check_report(monitor, monitor.before_save(report))
         self.journal.write(report)
         return report
 
@@ -159,7 +155,7 @@ class Cooper:
         """Everything that `load` needs, into a checkpoint; every rank calls it."""
         if self.settings.cotrain and self.reward_model:
             self.reward_model.save(folder / REWARD_MODEL)
-        if self.world.rank == 0:
+        if self.ranks.rank == 0:
             self.labelled.save(folder / REWARD_MODEL)
             save_states(self.monitors, folder)
 

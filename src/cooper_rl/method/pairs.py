@@ -5,17 +5,17 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.method.counterfactual import SOURCE as COUNTERFACTUAL
 from cooper_rl.method.counterfactual import Counterfactual
 from cooper_rl.method.negatives import NegativeSource, Slot
-from cooper_rl.method.parting import parted
-from cooper_rl.method.world import Alone, World
+from cooper_rl.method.protocols import Alone, Ranks
 from cooper_rl.records import Batch, ContrastivePair, Rollout, Verdict
-from cooper_rl.settings.credit import VALUED_BY_MODEL
+from cooper_rl.settings.method import VALUED_BY_MODEL
+from cooper_rl.steps import step_ends
 from cooper_rl.verifiers import RuleVerifier
 
 if TYPE_CHECKING:
@@ -84,23 +84,23 @@ class Pairs:
         settings: MethodSettings,
         verifier: RuleVerifier,
         sources: Mapping[str, NegativeSource],
-        world: World | None = None,
+        ranks: Ranks | None = None,
         counterfactual: Counterfactual | None = None,
     ) -> None:
         self.settings = settings
         self.verifier = verifier
         self.sources, self.counterfactual = sources, counterfactual
-        self.world = world or Alone()
+        self.ranks = ranks or Alone()
         self.prepared: tuple[int, list[Slot]] = (-1, [])  # step, slots
         weights, count = settings.negative_sources, settings.pairs_per_prompt
-        unused = ", ".join(sorted({*weights} - {*shares(weights, count)}))
-        if unused and self.world.rank == 0:
+        unused = ", ".join(sorted({*weights} - {*share_out(weights, count)}))
+        if unused and self.ranks.rank == 0:
             logger.warning("negative_sources: pairs_per_prompt = %d leaves no pair for %s; raise it", count, unused)
 
     def prepare(self, batch: Batch) -> None:
         """Draws the batch's slots, so that a slow source can start to work on them."""
         self.prepared = (batch.step, self._slots(batch))
-        for name, slots in by_source(self.prepared[1]):
+        for name, slots in group_by_source(self.prepared[1]):
             self.sources[name].begin(slots)
 
     def build(self, batch: Batch) -> PairResult:
@@ -113,7 +113,7 @@ class Pairs:
         if step != batch.step:
             slots = self._slots(batch)
         found: list[Filled] = []
-        for _, of_source in sorted(by_source(slots), key=lambda item: not self.sources[item[0]].judged):
+        for _, of_source in sorted(group_by_source(slots), key=lambda item: not self.sources[item[0]].judged):
             found.append(self._fill(of_source, batch))
         unfilled = [slot for filled in found for slot in filled.still_open]
         fallback = self.settings.negative_fallback != "none"
@@ -121,13 +121,13 @@ class Pairs:
             for slot in unfilled:
                 slot.negative_source = self.settings.negative_fallback
             found.append(self._fill(unfilled, batch))
-        own = [group for group in batch.groups() if group % self.world.size == self.world.rank]
+        own = [group for group in batch.groups() if group % self.ranks.size == self.ranks.rank]
         negatives = [(slot, text) for filled in found for slot, text in filled.negatives]
         pairs = [slot.pair(text) for slot, text in negatives]
         if self.settings.prefix_weight:
             groups = (slot.group for slot, _ in negatives)
             kind, valued = self.settings.credit_steps, self.settings.credit in VALUED_BY_MODEL
-            pairs = [parted(*each, kind, valued=valued) for each in zip(pairs, groups, strict=True)]
+            pairs = [mark_parting(*each, kind, valued=valued) for each in zip(pairs, groups, strict=True)]
         added = self.counterfactual.pairs(batch, own) if self.counterfactual else []
         return PairResult(
             pairs=(*pairs, *(pair for _, pair in added)),
@@ -147,10 +147,10 @@ class Pairs:
         """The slots of this rank's prompts, each with its positive. Prompts are shared out by their number."""
         drawn: list[Slot] = []
         for index, group in batch.groups().items():
-            if index % self.world.size != self.world.rank:
+            if index % self.ranks.size != self.ranks.rank:
                 continue
             rng = random.Random(f"{self.settings.seed}-{batch.step}-{index}")
-            for source in shares(self.settings.negative_sources, self.settings.pairs_per_prompt):
+            for source in share_out(self.settings.negative_sources, self.settings.pairs_per_prompt):
                 positive = draw_positive(group, self.settings, rng)
                 if positive is not None:
                     drawn.append(Slot(group, *positive, source, rng))
@@ -167,7 +167,7 @@ class Pairs:
         """Asks a source for the negatives of its slots. All slots have the same source."""
         source = self.sources[slots[0].negative_source]
         if source.judged:
-            rows = list(zip(slots, proposed(source, slots, batch, 0), strict=True))
+            rows = list(zip(slots, propose(source, slots, batch, 0), strict=True))
             made = [(slot, text) for slot, text in rows if text is not None and text != slot.positive]
             filled_slots = {slot for slot, _ in made}
             return Filled(made, still_open=[slot for slot in slots if slot not in filled_slots])
@@ -175,7 +175,7 @@ class Pairs:
         for attempt in range(self.settings.negative_tries):
             if not filled.still_open:
                 break
-            texts = proposed(source, filled.still_open, batch, attempt)
+            texts = propose(source, filled.still_open, batch, attempt)
             made = [(slot, text) for slot, text in zip(filled.still_open, texts, strict=True) if text is not None]
             judged = self.verifier.explain_many([s.references for s, _ in made], [text for _, text in made])
             for (slot, text), verification in zip(made, judged, strict=True):
@@ -188,7 +188,7 @@ class Pairs:
         return filled
 
 
-def proposed(source: NegativeSource, slots: Sequence[Slot], batch: Batch, attempt: int) -> list[str | None]:
+def propose(source: NegativeSource, slots: Sequence[Slot], batch: Batch, attempt: int) -> list[str | None]:
     """A source's proposals.
 
     Raises:
@@ -204,7 +204,7 @@ def proposed(source: NegativeSource, slots: Sequence[Slot], batch: Batch, attemp
     return list(found)
 
 
-def by_source(slots: Iterable[Slot]) -> Iterator[tuple[str, list[Slot]]]:
+def group_by_source(slots: Iterable[Slot]) -> Iterator[tuple[str, list[Slot]]]:
     """(source, its slots), in the order in which the sources first occur."""
     found: dict[str, list[Slot]] = {}
     for slot in slots:
@@ -229,7 +229,7 @@ def draw_positive(group: Sequence[Rollout], settings: MethodSettings, rng: rando
     return None
 
 
-def shares(weights: Mapping[str, float], pairs_per_prompt: int) -> list[str]:
+def share_out(weights: Mapping[str, float], pairs_per_prompt: int) -> list[str]:
     """The source of each of a prompt's pairs, shared out by weight with the largest-remainder method."""
     total = sum(weights.values())
     exact = {source: weight / total * pairs_per_prompt for source, weight in weights.items() if weight > 0}
@@ -238,3 +238,24 @@ def shares(weights: Mapping[str, float], pairs_per_prompt: int) -> list[str]:
     for source in by_remainder[: pairs_per_prompt - sum(counts.values())]:
         counts[source] += 1
     return [source for source, count in counts.items() for _ in range(count)]
+
+
+def mark_parting(pair: ContrastivePair, group: Sequence[Rollout], kind: str, *, valued: bool) -> ContrastivePair:
+    """The pair with `at`: of the negative's steps from the first that differs on, the one with the highest value.
+
+    After it stage 2 compares the two completions as well: there the reward model is the most wrong about a mined
+    exploit. Where the negative's steps have no values, it is the first step that differs. A pair that parts at the
+    negative's last step only has none.
+
+    Args:
+        group: the prompt's rollouts.
+        kind: what the steps are, as in `step_ends`.
+        valued: whether the rollouts' step values are the reward model's.
+    """
+    ends = step_ends(pair.negative, kind)
+    right = [pair.positive[:end] for end in step_ends(pair.positive, kind)]
+    first = sum(pair.negative[:end] in right for end in ends)
+    steps = range(first, len(ends) - 1)
+    values = next((r.step_values for r in group if valued and r.completion == pair.negative and r.step_values), ())
+    at = max(steps, key=lambda step: values[step] if values else -step, default=None)
+    return replace(pair, at=at)

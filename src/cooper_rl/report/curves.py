@@ -1,19 +1,25 @@
-"""Line figures as inline SVG. Style sheets alone show the values under the pointer."""
+"""Line figures as inline SVG. Style sheets alone show the values under the pointer, so that no script runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import cycle, groupby
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import cycle, groupby, pairwise
 from statistics import fmean
 from typing import NamedTuple
-
-from cooper_rl.report.axes import BOTTOM, HEIGHT, TOP, WIDTH, Axes, ticks
-from cooper_rl.report.pointer import OTHER_COLOUR, Line, columns_of, dot, reading, readings
 
 ARM_ORDER = ("rule", "static", "cooper", "hybrid")
 COLOURS = {"rule": "#6b7f99", "static": "#d9572b", "cooper": "#1f8a70", "hybrid": "#8a5fbf"}
 PALETTE = ("#1f8a70", "#d9572b", "#6b7f99", "#8a5fbf", "#b9a03a", "#3a7ab9", "#b94a7c", "#5f8f3a")
 NOT_MEASURED = '<p class="muted">not measured in these runs</p>'
+OTHER_COLOUR = "#888"
+WIDTH, HEIGHT = 420, 230
+LEFT, RIGHT, TOP, BOTTOM = 44, 10, 10, 30
+ROW, CHARACTER = 15, 6.9  # pixels
+MOST_CHARACTERS = 44  # of a row
+Line = Sequence[tuple[int, float, float, float]]  # step, mean, least, greatest
 
 
 class Place(NamedTuple):
@@ -131,3 +137,112 @@ def trajectories(paths: Sequence[tuple[str, str, Sequence[Place]]], across: str,
 def svg(parts: Sequence[str]) -> str:
     """The whole picture."""
     return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">{"".join(parts)}</svg>'
+
+
+def ticks(low: float, high: float, count: int = 5) -> list[float]:
+    """Round values that cover the range."""
+    raw = (high - low) / max(1, count - 1) or 1.0
+    magnitude = 10 ** math.floor(math.log10(raw))
+    step = next(m * magnitude for m in (1, 2, 2.5, 5, 10) if m * magnitude >= raw * 0.999)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [i * step for i in range(first, last + 1)]
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The mapping from values to places in the SVG, and the grid behind them.
+
+    Args:
+        right: the value at the right edge; the left edge is 0.
+        ys: the values of the horizontal grid lines, from the lower edge to the upper.
+    """
+
+    right: float
+    ys: Sequence[float]
+
+    def x(self, value: float) -> float:
+        """Pixels from the left."""
+        return LEFT + value / self.right * (WIDTH - LEFT - RIGHT)
+
+    def y(self, value: float) -> float:
+        """Pixels from the top."""
+        return HEIGHT - BOTTOM - (value - self.ys[0]) / (self.ys[-1] - self.ys[0]) * (HEIGHT - TOP - BOTTOM)
+
+    def places(self, points: Iterable[tuple[float, float]]) -> str:
+        """Points in SVG's syntax."""
+        return " ".join(f"{self.x(across):.1f},{self.y(up):.1f}" for across, up in points)
+
+    def grid(self, xs: Sequence[float], label: str) -> Iterator[str]:
+        """Grid lines and their numbers, with `label` below the right end."""
+        for value in self.ys:
+            ends = f'x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{self.y(value):.1f}" y2="{self.y(value):.1f}"'
+            yield f'<line class="gridline" {ends}/>'
+            yield f'<text x="{LEFT - 6}" y="{self.y(value) + 4:.1f}" text-anchor="end">{value:g}</text>'
+        for value in xs:
+            if value <= self.right:
+                yield f'<text x="{self.x(value):.1f}" y="{HEIGHT - 12}" text-anchor="middle">{value:g}</text>'
+        yield f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 1}" text-anchor="end">{label}</text>'
+
+
+class Reading(NamedTuple):
+    """What one line says at one step."""
+
+    text: str
+    value: float
+    colour: str
+
+
+def columns_of(lines: Mapping[str, Line], colours: Mapping[str, str]) -> dict[int, list[Reading]]:
+    """What the lines say at each step."""
+    columns: dict[int, list[Reading]] = {}
+    for name, line in lines.items():
+        for step, value, low, high in line:
+            spread = f" ({number(low)} to {number(high)})" if number(low) != number(high) else ""
+            reading = Reading(f"{name} {number(value)}{spread}", value, colours.get(name, OTHER_COLOUR))
+            columns.setdefault(step, []).append(reading)
+    return columns
+
+
+def readings(
+    axes: Axes, columns: Mapping[int, Sequence[Reading]], unit: str, spans: Mapping[int, int]
+) -> Iterator[str]:
+    """A column for each step, from halfway to its neighbours, which shows the step's values under the pointer.
+
+    Args:
+        columns: what the lines say at each step.
+        unit: the values' unit.
+        spans: for each step the first one of those that its values are means over.
+    """
+    steps = sorted(columns)
+    middles = [(axes.x(first) + axes.x(second)) / 2 for first, second in pairwise(steps)]
+    for step, left, right in zip(steps, [LEFT, *middles], [*middles, WIDTH - RIGHT], strict=True):
+        sides = f'x="{left:.1f}" width="{right - left:.1f}" y="{TOP}" height="{HEIGHT - TOP - BOTTOM}"'
+        x = axes.x(step)
+        found = sorted(columns[step], key=lambda each: -each.value)
+        marks = [dot(x, axes.y(each.value), each.colour) for each in found]
+        rule = f'<line class="pointer" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
+        steps_said = f"step {step}" if spans[step] == step else f"mean of steps {spans[step]} to {step}"
+        said = [f"{steps_said}, {unit}", *(each.text for each in found)]
+        yield reading(f'<rect class="area" {sides}/>', x, said, [rule, *marks])
+
+
+def reading(area: str, x: float, said: Sequence[str], marks: Sequence[str]) -> str:
+    """An invisible area; while the pointer is over it, `marks` and the lines of `said` beside x are shown."""
+    lines = [line if len(line) <= MOST_CHARACTERS else f"{line[: MOST_CHARACTERS - 1]}…" for line in said]
+    width = 12 + CHARACTER * max(map(len, lines))
+    left = x + 8 if x + 8 + width <= WIDTH else max(0.0, x - 8 - width)
+    box = f'x="{left:.1f}" y="{TOP}" width="{width:.1f}" height="{8 + ROW * len(lines)}" rx="4"'
+    texts = "".join(
+        f'<text x="{left + 6:.1f}" y="{TOP + ROW * row}">{escape(line)}</text>' for row, line in enumerate(lines, 1)
+    )
+    return f'<g class="at">{area}<g class="said">{"".join(marks)}<rect class="box" {box}/>{texts}</g></g>'
+
+
+def dot(x: float, y: float, colour: str) -> str:
+    """A filled circle."""
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>'
+
+
+def number(value: float) -> str:
+    """A value as it is shown under the pointer."""
+    return f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"

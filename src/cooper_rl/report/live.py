@@ -11,9 +11,9 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from cooper_rl.report.page import CELLS, CURVES, HOW_TO_READ, STYLE, cell_of, curve, escape, html_table, pair, rollout
+from cooper_rl.report.rollouts import find
 from cooper_rl.report.runs import Run, read_run
-from cooper_rl.report.search import find
-from cooper_rl.report.story import EXPLOITED, exploited, story
+from cooper_rl.report.story import EXPLOITED, is_exploited, story
 from cooper_rl.report.summary import summarize
 
 SCRIPT = Path(__file__).with_name("live.js").read_text()
@@ -117,7 +117,7 @@ def overview(run: Run) -> str:
     total = int(run.config.get("max_steps", -1))
     state = "finished" if run.finished else "running or stopped"
     summary = summarize([run])
-    meant = f" {EXPLOITED}" if exploited(summary["arms"][run.arm][0]) else ""
+    meant = f" {EXPLOITED}" if is_exploited(summary["arms"][run.arm][0]) else ""
     step = f"step {last.get('step', 0)}{f' of {total}' if total > 0 else ''}, {state}."
     parts = [f'<p class="lead">{escape(story(summary))}</p><p class="muted">{step}{meant}</p>']
     if run.alarm_step is not None:

@@ -97,7 +97,7 @@ def read_run(path: Path) -> Run:
     return Run(path, without_tokens(config), environment, whole_records(path / "metrics.jsonl"))
 
 
-def told_apart(runs: Sequence[Run]) -> list[Run]:
+def label_apart(runs: Sequence[Run]) -> list[Run]:
     """The runs with labels, so that runs of one arm with other settings stay apart.
 
     Where arm and seed tell all runs apart, the labels stay empty. Otherwise the names of the folders, without their

@@ -10,7 +10,6 @@ from typing import Any
 
 from cooper_rl.jsonl import whole_records, write_atomically
 from cooper_rl.records import THRESHOLD
-from cooper_rl.report.blocks import BINS, Step, kept_files, read_steps
 from cooper_rl.report.curves import Place, figure, trajectories
 from cooper_rl.report.page import (
     BANDS,
@@ -27,9 +26,9 @@ from cooper_rl.report.page import (
     plot,
     rank,
 )
-from cooper_rl.report.reader import SCRIPT_POLICY, other_blocks, reader
-from cooper_rl.report.runs import Run, read_run, told_apart
-from cooper_rl.report.story import EXPLOITED, exploited, story
+from cooper_rl.report.rollouts import BINS, SCRIPT_POLICY, Step, kept_files, other_blocks, read_steps, reader
+from cooper_rl.report.runs import Run, label_apart, read_run
+from cooper_rl.report.story import EXPLOITED, is_exploited, story
 from cooper_rl.report.summary import run_table, summarize, table
 
 SHOWN_PAIRS = 12
@@ -47,7 +46,7 @@ def write_report(folders: Sequence[Path], out: Path) -> Path:
         MissingFileError: a folder does not exist.
         BadInputError: a folder holds no run.
     """
-    runs = sorted(told_apart([read_run(folder) for folder in folders]), key=lambda r: (rank(r.arm), r.seed))
+    runs = sorted(label_apart([read_run(folder) for folder in folders]), key=lambda r: (rank(r.arm), r.seed))
     kept = kept_files(runs)
     rollouts = [read_steps(run, kept) for run in runs]
     blocks = [held for _, held in rollouts]
@@ -83,7 +82,7 @@ def overview(runs: Sequence[Run]) -> Iterator[str]:
     yield "<h1>Cooper: reward against truth</h1>"
     yield f'<p class="lead">{escape(story(summary))}</p>'
     counted = f"{len(runs)} run{'s' * (len(runs) > 1)}: {', '.join(arms)}; seed{'s' * (',' in seeds)} {seeds}."
-    hacked = any(exploited(entry) for entries in summary["arms"].values() for entry in entries)
+    hacked = any(is_exploited(entry) for entries in summary["arms"].values() for entry in entries)
     yield f'<p class="muted">{escape(counted)} {EXPLOITED if hacked else ""}</p>'
     yield from alarms(runs)
     yield html_table(table(summary))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
@@ -15,13 +15,25 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
 
-from cooper_rl.serve import prometheus, shapes
 from cooper_rl.serve.desk import Desk
-from cooper_rl.serve.errors import RefusedError
-from cooper_rl.serve.wire import LearnAnswer, LearnBody, ScoreAnswer, ScoreBody, check_call
-from cooper_rl.settings.serve import ServerSettings
+from cooper_rl.serve.wire import (
+    LearnAnswer,
+    LearnBody,
+    OpenRLHFAnswer,
+    OpenRLHFBody,
+    RefusedError,
+    ScoreAnswer,
+    ScoreBody,
+    SlimeBody,
+    check_call,
+    of_openrlhf,
+    of_slime,
+    to_openrlhf,
+)
+from cooper_rl.settings.asking import ServerSettings
 
 logger = logging.getLogger(__name__)
+PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"  # the type of the page of metrics
 
 
 def make_app(desk: Desk, settings: ServerSettings, answers: Mapping[int, int] | None = None) -> FastAPI:
@@ -32,45 +44,45 @@ def make_app(desk: Desk, settings: ServerSettings, answers: Mapping[int, int] | 
     """
     app = FastAPI(title="cooper serve", docs_url=None, redoc_url=None)
     counted = Counter[int]() if answers is None else answers
-    asked = Asked(desk, settings)
+    calls = Calls(desk, settings)
 
     @app.post("/score")
     async def score(call: ScoreBody) -> ScoreAnswer:
-        return await asked.score(call)
+        return await calls.score(call)
 
     @app.post("/learn")
     async def learn(call: LearnBody) -> LearnAnswer:
-        return LearnAnswer.model_validate(await asked.answer(desk.learn(call.batch)))
+        return LearnAnswer.model_validate(await calls.answer(desk.learn(call.batch)))
 
     @app.post("/save")
     async def save() -> LearnAnswer:
-        return LearnAnswer.model_validate(await asked.answer(desk.save()))
+        return LearnAnswer.model_validate(await calls.answer(desk.save()))
 
     @app.post("/openrlhf")
-    async def openrlhf(call: shapes.OpenRLHFBody) -> shapes.OpenRLHFAnswer:
-        return shapes.to_openrlhf(await asked.score(shapes.of_openrlhf(call)))
+    async def openrlhf(call: OpenRLHFBody) -> OpenRLHFAnswer:
+        return to_openrlhf(await calls.score(of_openrlhf(call)))
 
     @app.post("/slime")
-    async def slime(call: shapes.SlimeBody) -> float:
-        return (await asked.score(shapes.of_slime(call))).rewards[0] or 0.0  # it has no value for "not judged"
+    async def slime(call: SlimeBody) -> float:
+        return (await calls.score(of_slime(call))).rewards[0] or 0.0  # it has no value for "not judged"
 
     @app.get("/health")
     async def health() -> dict[str, str | int]:
-        told: dict[str, str | int] = {"error": desk.stopped} if desk.stopped else {}
+        stopped: dict[str, str | int] = {"error": desk.stopped} if desk.stopped else {}
         learner = desk.learner
-        return {"status": "stopped" if told else "ok", "version": learner.version, "step": learner.step, **told}
+        return {"status": "stopped" if stopped else "ok", "version": learner.version, "step": learner.step, **stopped}
 
     @app.get("/metrics")
     async def metrics() -> PlainTextResponse:
-        page = "\n".join(prometheus.lines(desk, counted)) + "\n"
-        return PlainTextResponse(page, media_type=prometheus.TYPE)
+        page = "\n".join(metric_lines(desk, counted)) + "\n"
+        return PlainTextResponse(page, media_type=PROMETHEUS)
 
     add_error_handlers(app)
     return app
 
 
 @dataclass(frozen=True)
-class Asked:
+class Calls:
     """Waits for the desk's answers."""
 
     desk: Desk
@@ -100,29 +112,56 @@ class Asked:
 def add_error_handlers(app: FastAPI) -> None:
     """Makes every error an object with one line."""
 
-    def told(status: int, message: str) -> JSONResponse:
+    def answer(status: int, message: str) -> JSONResponse:
         headers = {"Retry-After": "1"} if status in (429, 503) else None
         return JSONResponse({"error": message}, status, headers)
 
     @app.exception_handler(RefusedError)
     async def on_refused(_: Request, error: RefusedError) -> JSONResponse:
-        return told(error.status, str(error))
+        return answer(error.status, str(error))
 
     @app.exception_handler(RequestValidationError)
     async def on_invalid(_: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
         if first["type"] == "json_invalid":
-            return told(400, f"the body is not JSON: {first['ctx']['error']} (character {first['loc'][-1]})")
+            return answer(400, f"the body is not JSON: {first['ctx']['error']} (character {first['loc'][-1]})")
         place = ".".join(str(part) for part in first["loc"] if part != "body")
-        return told(400, f"{place[:200] or 'body'}: {first['msg']}")
+        return answer(400, f"{place[:200] or 'body'}: {first['msg']}")
 
     @app.exception_handler(HTTPException)
     async def on_http(_: Request, error: HTTPException) -> JSONResponse:
         if error.status_code in (404, 405):
-            return told(404, "there is no such path; the paths are in docs/cooper-in-your-trainer.md")
-        return told(400 if error.status_code < 500 else 503, str(error.detail))
+            return answer(404, "there is no such path; the paths are in docs/cooper-in-your-trainer.md")
+        return answer(400 if error.status_code < 500 else 503, str(error.detail))
 
     @app.exception_handler(Exception)
     async def on_any(_: Request, error: Exception) -> JSONResponse:
         logger.error("a request failed", exc_info=error)
-        return told(503, f"{type(error).__name__}: the request failed; the server's log says more")
+        return answer(503, f"{type(error).__name__}: the request failed; the server's log says more")
+
+
+def metric_lines(desk: Desk, answers: Mapping[int, int]) -> Iterator[str]:
+    """The page of `GET /metrics`: the server's and the last step's metrics in Prometheus's text format.
+
+    Args:
+        answers: how many requests got each status.
+    """
+    learner = desk.learner
+    yield from metric("version", "gauge", "Updates that the reward model has had.", [("", learner.version)])
+    yield from metric("steps", "gauge", "Batches that were learned from.", [("", learner.step)])
+    yield from metric("waiting", "gauge", "Calls that wait.", [("", desk.waiting)])
+    yield from metric("stopped", "gauge", "Whether the run has stopped.", [("", int(bool(desk.stopped)))])
+    yield from metric("samples_total", "counter", "Samples asked for since the start.", [("", desk.samples)])
+    yield from metric("rounds_total", "counter", "Times that waiting calls were scored.", [("", desk.rounds)])
+    by_status = [(f'{{status="{status}"}}', count) for status, count in sorted(answers.items())]
+    yield from metric("answers_total", "counter", "Requests answered since the start, by status.", by_status)
+    of_step = [(f'{{name="{name}"}}', value) for name, value in learner.metrics.items() if value is not None]
+    yield from metric("step_metric", "gauge", "The last step's line of metrics.jsonl.", of_step)
+
+
+def metric(name: str, kind: str, help: str, values: Iterable[tuple[str, float]]) -> Iterator[str]:
+    """One metric: its two comments, then a line for each (labels, value)."""
+    yield f"# HELP cooper_{name} {help}"
+    yield f"# TYPE cooper_{name} {kind}"
+    for labels, value in values:
+        yield f"cooper_{name}{labels} {value:.10g}"

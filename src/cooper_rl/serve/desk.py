@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cooper_rl.errors import CooperError
-from cooper_rl.serve.errors import RefusedError
 from cooper_rl.serve.learner import Learner
-from cooper_rl.serve.wire import ScoreBody
+from cooper_rl.serve.wire import RefusedError, ScoreBody
 
 logger = logging.getLogger(__name__)
 ROUND = 1024  # samples that are scored at once, from calls that wait at the same time
@@ -138,7 +137,7 @@ class Desk:
         except RefusedError as error:
             job.answer.set_exception(error)
         except Exception as error:  # whatever fails in the core, each call gets an answer
-            self.stopped = f"the run has stopped: {told(error)}"
+            self.stopped = f"the run has stopped: {describe(error)}"
             logger.error(self.stopped, exc_info=None if isinstance(error, CooperError) else error)
             self._refuse([job], self.stopped)
 
@@ -150,7 +149,7 @@ class Desk:
         except Exception as error:  # whatever fails in the core, each call gets an answer
             logger.error("%d calls could not be scored", len(calls), exc_info=error)
             if len(jobs) == 1:
-                self._refuse(jobs, f"the call could not be scored: {told(error)}")
+                self._refuse(jobs, f"the call could not be scored: {describe(error)}")
             else:
                 for job in jobs:
                     self._score([job])
@@ -169,7 +168,7 @@ class Desk:
             job.answer.set_exception(RefusedError(503, reason))
 
 
-def told(error: Exception) -> str:
+def describe(error: Exception) -> str:
     """An error in one line; one that is not ours with its name and the way out."""
     if isinstance(error, CooperError):
         return str(error)

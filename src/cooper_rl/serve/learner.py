@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from cooper_rl.checkpoints import checkpoints, complete_checkpoint, last_checkpoint, step_of
-from cooper_rl.engines.parts import environment, resolved
+from cooper_rl.engines.loading import environment, resolved
 from cooper_rl.errors import CooperError
 from cooper_rl.evaluation.heldout import HeldOut
-from cooper_rl.method.audit import mean_reward
 from cooper_rl.method.loop import Cooper
-from cooper_rl.serve.errors import RefusedError
+from cooper_rl.method.monitor import mean_reward
 from cooper_rl.serve.ledger import Known, Ledger
-from cooper_rl.serve.scoring import Scorer
-from cooper_rl.serve.wire import LearnAnswer, finite_only
-from cooper_rl.settings.serve import ServeSettings
+from cooper_rl.serve.scorer import Scorer
+from cooper_rl.serve.wire import LearnAnswer, RefusedError, finite_only
+from cooper_rl.settings.asking import ServeSettings
 
 
 class Learner:
@@ -46,7 +45,7 @@ class Learner:
             self.cooper.load(checkpoint)
             self.step = after
         else:
-            self.cooper.journal.log(0, self.measured(0))
+            self.cooper.journal.log(0, self.measure(0))
             self.cooper.begin()
         for batch in self.ledger.after(self.step):
             if batch.step != self.step + 1:
@@ -97,7 +96,7 @@ class Learner:
             "serve/version": float(self.version),
             "time/score_seconds": batch.seconds,
         }
-        self.metrics = finite_only({**own, **report.metrics, **self.measured(step)})
+        self.metrics = finite_only({**own, **report.metrics, **self.measure(step)})
         self.cooper.journal.log(step, self.metrics)
         if known.step is None:
             self.ledger.learned(known, step, self.version, self.metrics)
@@ -112,7 +111,7 @@ class Learner:
                 " report, then start again with --resume --alarm_action log (or hybrid)"
             )
 
-    def measured(self, step: int) -> dict[str, float]:
+    def measure(self, step: int) -> dict[str, float]:
         """The reward model's accuracy on the held-out triples, where it is due."""
         every = self.settings.heldout_steps
         due = step in (0, self.settings.max_steps) or bool(every and step % every == 0)

@@ -76,7 +76,7 @@ class Ledger:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / FILE
-        with self._told():
+        with self._explain_errors():
             self.connection = sqlite3.connect(self.path, 1.0, isolation_level=None, check_same_thread=False)
             self.connection.execute("PRAGMA locking_mode=EXCLUSIVE")  # a second server on this folder is refused
             self.connection.execute("PRAGMA journal_mode=WAL")
@@ -86,7 +86,7 @@ class Ledger:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """All that is written inside is there after a kill, or nothing of it."""
-        with self._told():
+        with self._explain_errors():
             self.connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -96,7 +96,7 @@ class Ledger:
             self.connection.execute("COMMIT")
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _explain_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:

@@ -1,19 +1,39 @@
-"""What clients send and get: the bodies of requests and answers."""
+"""What clients send and get: bodies of requests and answers, and the shapes that other trainers send.
+
+The other shapes are those of a remote reward model (docs/cooper-in-your-trainer.md).
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
+import uuid
 from collections.abc import Iterable
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from cooper_rl.errors import CooperError
 from cooper_rl.jsonl import finite
 from cooper_rl.records import Rollout
-from cooper_rl.serve.errors import RefusedError
-from cooper_rl.settings.serve import ServerSettings
+from cooper_rl.settings.asking import ServerSettings
 
 TEXTS = ("question", "reference_answer", "completion", "problem_id", "worked_solution", "group")
+END_TOKEN = re.compile(r"(?:<\|[^|<>\s]{1,40}\|>|</s>|<eos>|<end_of_turn>)\Z")  # how a decoded completion may end
+LONGEST_END = 50  # characters
+
+
+class RefusedError(CooperError):
+    """A call is refused; the answer is the status with one line.
+
+    Args:
+        status: 400, 401, 404, 409, 413, 429 or 503.
+        message: what is wrong, and what to do.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 def _writable(text: str) -> str:
@@ -103,7 +123,7 @@ class Answer(NamedTuple):
         return cls(version, rollout.reward, finite(rollout.score), rollout.verdict.value, rollout.reason.value)
 
 
-def together(answers: Iterable[Answer], version: int) -> ScoreAnswer:
+def join_answers(answers: Iterable[Answer], version: int) -> ScoreAnswer:
     """The answers about a call's samples.
 
     Args:
@@ -150,3 +170,98 @@ def check_call(call: ScoreBody, limits: ServerSettings) -> None:
 def finite_only(metrics: dict[str, Any]) -> dict[str, float | None]:
     """The metrics that are numbers, with None for those that are not finite."""
     return {name: finite(float(value)) for name, value in metrics.items() if isinstance(value, int | float)}
+
+
+class OpenRLHFBody(BaseModel):
+    """What OpenRLHF posts to `--reward.remote_url`; `query` is the prompt with the completion."""
+
+    query: list[Text]
+    prompts: list[Text]
+    labels: list[Text]
+
+
+class OpenRLHFAnswer(BaseModel):
+    """What OpenRLHF reads."""
+
+    rewards: list[float]
+    scores: list[float]
+    extra_logs: dict[str, list[float]]
+
+
+class Message(BaseModel):
+    """A message of a chat."""
+
+    role: str
+    content: Text
+
+
+class SlimeBody(BaseModel):
+    """What slime posts for one sample with `--rm-type remote_rm`; its answer is a bare number."""
+
+    prompt: Text | list[Message]
+    response: Text
+    label: Text | int | float
+
+
+def new_sample(stream: str, question: str, reference: str, completion: str) -> SampleBody:
+    """A sample of a trainer that names none: each request is a new sample."""
+    return SampleBody(
+        id=f"{stream}-{uuid.uuid4().hex}", question=question, reference_answer=reference, completion=completion
+    )
+
+
+def strip_end(completion: str) -> str:
+    """A decoded completion without the special tokens and the blanks that it ends with, in linear time."""
+    text = completion.rstrip()
+    while found := END_TOKEN.search(text, max(0, len(text) - LONGEST_END)):
+        text = text[: found.start()].rstrip()
+    return text
+
+
+def of_openrlhf(body: OpenRLHFBody) -> ScoreBody:
+    """A call from OpenRLHF.
+
+    Raises:
+        RefusedError: the three lists differ in length, a prompt is empty, or a query does not hold its prompt.
+    """
+    if not len(body.query) == len(body.prompts) == len(body.labels):
+        raise RefusedError(400, "query, prompts and labels must have the same length")
+    samples = []
+    for query, prompt, label in zip(body.query, body.prompts, body.labels, strict=True):
+        if not prompt:
+            raise RefusedError(400, "prompts: one is empty")
+        _, found, completion = query.partition(prompt)
+        if not found:
+            raise RefusedError(400, "query does not hold its prompt; the completion is what follows the prompt in it")
+        samples.append(new_sample("openrlhf", prompt, label, strip_end(completion)))
+    return ScoreBody(samples=samples, gather="openrlhf")
+
+
+def to_openrlhf(answer: ScoreAnswer) -> OpenRLHFAnswer:
+    """The answer for OpenRLHF: rewards to train on, and what is logged beside them."""
+    logs = {
+        "cooper_score": [float("nan") if score is None else score for score in answer.scores],
+        "cooper_rule": [float(verdict == "CORRECT") for verdict in answer.verdicts],
+        "cooper_version": [float(answer.version)] * len(answer.rewards),
+    }
+    if None in answer.scores:
+        del logs["cooper_score"]
+    rewards = [reward or 0.0 for reward in answer.rewards]  # OpenRLHF has no value for what could not be judged
+    return OpenRLHFAnswer(rewards=rewards, scores=rewards, extra_logs=logs)
+
+
+def of_slime(body: SlimeBody) -> ScoreBody:
+    """A call from slime. Of a chat, the last message is the question.
+
+    Raises:
+        RefusedError: the chat is empty.
+    """
+    if not body.prompt:
+        raise RefusedError(400, "prompt: empty")
+    question = body.prompt if isinstance(body.prompt, str) else body.prompt[-1].content
+    sample = new_sample("slime", question, _written(body.label), strip_end(body.response))
+    return ScoreBody(samples=[sample], gather="slime")
+
+
+def _written(label: Any) -> str:
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)

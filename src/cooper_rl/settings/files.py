@@ -114,7 +114,7 @@ def check_hub(name: str, where: str) -> None:
         why = str(error).splitlines()[0].rstrip(".")
         here = f"models/{name.rpartition('/')[2].lower()}"
         raise MissingFileError(
-            f"{where}: the hub does not give it ({why}); you can save it as {here} in the current folder"
+            f"{where}: not available from the hub ({why}); you can save it as {here} in the current folder"
         ) from error
 
 

@@ -1,37 +1,39 @@
-"""Recipes: YAML plus `--key value` overrides, checked against the settings before anything heavy is imported."""
+"""Recipes: YAML plus `--key value` overrides, checked against the settings before anything heavy is imported.
+
+`CONFIGS` says which settings each command's recipe may have.
+"""
 
 from __future__ import annotations
 
 import difflib
+import functools
+import json
+import typing
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import yaml
 
 from cooper_rl.errors import BadInputError, MissingFileError
-from cooper_rl.settings.commands import known_keys, takes_training_recipe
-from cooper_rl.settings.reward import overlaid, resolve_arm
-from cooper_rl.settings.typecheck import check_range, checked
+from cooper_rl.settings.asking import AnnotateConfig, CollectConfig, EvalConfig, ServeSettings
+from cooper_rl.settings.method import overlay, resolve_arm
+from cooper_rl.settings.reward_model import RewardModelTrainConfig
+from cooper_rl.settings.schema import check_value, groups_of, types_of
+from cooper_rl.settings.train import TrainSettings
 
+CONFIGS: dict[str, type[Any]] = {
+    "train": TrainSettings,
+    "serve": ServeSettings,
+    "train-rm": RewardModelTrainConfig,
+    "collect": CollectConfig,
+    "annotate": AnnotateConfig,
+    "eval": EvalConfig,
+}
 OPTIONS = ("config", "resume", "engine")  # of the commands, beside the settings
 COMMAND_LINE = "command line"
 Layer = tuple[str, dict[str, Any]]  # (where it is written, its keys)
-
-
-def check_keys(node: yaml.Node | None) -> None:
-    """Refuses a key that a mapping of a YAML text has twice: the last one would silently win.
-
-    Raises:
-        yaml.YAMLError: with the key and its line.
-    """
-    if isinstance(node, yaml.MappingNode):
-        seen = set()
-        for key, value in node.value:
-            if key.value in seen and key.value != "<<":
-                raise yaml.MarkedYAMLError(problem=f"{key.value} is there twice", problem_mark=key.start_mark)
-            seen.add(str(key.value))
-            check_keys(value)
 
 
 def load_recipe(path: str | Path | None, overrides: Sequence[str] = (), *, command: str = "train") -> dict[str, Any]:
@@ -53,15 +55,15 @@ def load_recipe(path: str | Path | None, overrides: Sequence[str] = (), *, comma
     for source, keys in layers:
         variants = keys.pop("variants", variants)
         written |= keys
-        recipe = overlaid(recipe, checked_keys(keys, command, source))
+        recipe = overlay(recipe, checked_keys(keys, command, source))
     variant = given.get("variant") or written.get("variant")
     if variant and variant not in variants:
         raise BadInputError(f"{path}: no variant {variant!r}; it has {', '.join(variants) or 'none'}")
     for name, keys in variants.items():  # variants that are not chosen are checked too
         fitting = checked_keys(keys, command, f"{path}: variant {name}")
         if name == variant:
-            recipe = overlaid(recipe, fitting)
-    return overlaid(recipe, checked_keys(given, command, COMMAND_LINE))
+            recipe = overlay(recipe, fitting)
+    return overlay(recipe, checked_keys(given, command, COMMAND_LINE))
 
 
 def checked_keys(keys: Mapping[str, Any], command: str, source: str) -> dict[str, Any]:
@@ -79,11 +81,35 @@ def checked_keys(keys: Mapping[str, Any], command: str, source: str) -> dict[str
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise BadInputError(f"{source}: unknown key {key!r}{hint}")
         kind, metadata = known[key]
-        found[key] = checked(key, value, kind, source)
-        check_range(key, found[key], metadata, source)
+        found[key] = check_value(key, value, kind, metadata, source)
     if takes_training_recipe(command):
         resolve_arm(found.get("arm"), found.get("reward"), found.get("cotrain"), source)
     return found
+
+
+def takes_training_recipe(command: str) -> bool:
+    """Whether the command's recipe is a training recipe, in which TRL's fields may stand too."""
+    return issubclass(CONFIGS[command], TrainSettings)
+
+
+def known_keys(command: str) -> dict[str, tuple[Any, Mapping[str, Any]]]:
+    """The keys that a recipe of this command may have, each with its type and its field's metadata.
+
+    Of a training recipe these are also the fields of TRL's GRPOConfig, in TRL's types, without metadata.
+    """
+    cls = CONFIGS[command]
+    kinds = types_of(cls)
+    keys: dict[str, tuple[Any, Mapping[str, Any]]] = {}
+    if takes_training_recipe(command):
+        keys = {name: (kind, {}) for name, kind in trl_fields().items()}
+    return keys | {item.name: (kinds[item.name], item.metadata) for _, group in groups_of(cls) for item in group}
+
+
+@functools.cache
+def trl_fields() -> dict[str, Any]:
+    """The fields of TRL's GRPOConfig and their types, as `scripts/trl_fields.py` wrote them, without importing TRL."""
+    written = json.loads(Path(__file__).with_name("trl_fields.json").read_text(encoding="utf-8"))
+    return typing.get_type_hints(SimpleNamespace(__annotations__=written), vars(typing))
 
 
 def read_layers(path: Path, above: tuple[Path, ...] = ()) -> list[Layer]:
@@ -101,7 +127,7 @@ def read_layers(path: Path, above: tuple[Path, ...] = ()) -> list[Layer]:
         raise BadInputError(f"{path}: extends: the recipe extends itself")
     try:
         text = path.read_text(encoding="utf-8")
-        check_keys(yaml.compose(text, yaml.SafeLoader))
+        check_unique(yaml.compose(text, yaml.SafeLoader))
         keys = yaml.safe_load(text) or {}
     except UnicodeDecodeError as error:
         raise BadInputError(f"{path}: not a text in UTF-8") from error
@@ -117,6 +143,21 @@ def read_layers(path: Path, above: tuple[Path, ...] = ()) -> list[Layer]:
         raise BadInputError(f"{path}: extends: give the path of one recipe")
     below = read_layers(path.parent / base, (*above, path.resolve())) if base else []
     return [*below, (str(path), keys)]
+
+
+def check_unique(node: yaml.Node | None) -> None:
+    """Refuses a key that a mapping of a YAML text has twice: the last one would silently win.
+
+    Raises:
+        yaml.YAMLError: with the key and its line.
+    """
+    if isinstance(node, yaml.MappingNode):
+        seen = set()
+        for key, value in node.value:
+            if key.value in seen and key.value != "<<":
+                raise yaml.MarkedYAMLError(problem=f"{key.value} is given twice", problem_mark=key.start_mark)
+            seen.add(str(key.value))
+            check_unique(value)
 
 
 def read_recipe(path: Path) -> dict[str, Any]:

@@ -37,6 +37,8 @@ _STEM = 4  # two words that begin with so many equal letters may be one word: Fr
 @lru_cache(maxsize=16384)
 def bare(answer: str) -> str:
     """An answer as it is compared: lower case, one space between words, no accents, no full stop at its end."""
+    if answer.isascii():
+        return " ".join(answer.casefold().split()).strip(" .")
     plain = unicodedata.normalize("NFKD", answer)
     letters = "".join(char for char in plain if not unicodedata.combining(char) and unicodedata.category(char) != "Cf")
     letters = re.sub(r"[\u2010-\u2015\u2212]", "-", letters).replace("\u2019", "'")
@@ -62,6 +64,7 @@ def kind_of(answer: str) -> str:
     return re.sub(r"\s+", " ", _LETTERS.sub(lambda found: "A" if found.group()[0].isupper() else "a", shape))
 
 
+@lru_cache(maxsize=4096)  # a step asks several times about each of its completions
 def in_words(text: str) -> str:
     """The words and numbers of a text with a space between them and at both ends, so that one text is found in another.
 

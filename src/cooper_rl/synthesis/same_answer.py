@@ -89,7 +89,7 @@ def _angle(bare: str, rng: random.Random) -> str | None:
     found = _UNIT.fullmatch(bare)
     if found and found["angle"]:
         return str(sympy.latex(sympy.pi * sympy.Rational(found["angle"]) / 180))
-    expression = algebra.parsed(bare) if "\\pi" in bare and not re.search(r"[=<>,]", bare) else None
+    expression = algebra.parse(bare) if "\\pi" in bare and not re.search(r"[=<>,]", bare) else None
     degrees = expression * 180 / sympy.pi if expression is not None else None
     return f"{degrees}°" if degrees is not None and degrees.is_Integer else None
 
@@ -100,7 +100,7 @@ def _computed(bare: str, rng: random.Random) -> str | None:
     words = re.sub(r"\\[A-Za-z]+|sin|cos|tan|exp|log|sqrt", "", value)
     if re.search(rf"[<>!,;{OPEN}]|\\(?:in|pm|begin|cup)", bare) or re.search(r"[A-Za-z]{3}", words):
         return None
-    expression = algebra.parsed(value.strip())
+    expression = algebra.parse(value.strip())
     if expression is None or expression.is_Rational or expression.count_ops() > MAX_OPERATIONS:
         return None
     if any(power.exp.is_number and abs(power.exp) > MAX_EXPONENT for power in expression.atoms(sympy.Pow)):

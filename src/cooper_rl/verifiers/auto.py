@@ -6,15 +6,14 @@ import re
 from functools import lru_cache
 
 from cooper_rl.records import Verification
-from cooper_rl.verifiers.math import verifier as math
-from cooper_rl.verifiers.math.date import Date
 from cooper_rl.verifiers.math.form import AnswerForm
 from cooper_rl.verifiers.math.group import Group
 from cooper_rl.verifiers.math.reader import form_of
 from cooper_rl.verifiers.math.stated import is_solution
-from cooper_rl.verifiers.math.words import Words
-from cooper_rl.verifiers.prose import verifier as prose
-from cooper_rl.verifiers.text import explain_choice
+from cooper_rl.verifiers.math.verifier import explain as explain_math
+from cooper_rl.verifiers.math.words import Date, Words
+from cooper_rl.verifiers.prose.statement import explain as explain_text
+from cooper_rl.verifiers.simple import explain_choice
 
 _OPTION = re.compile(r"(?i:(?:option|choice) )?(?:\([A-J]\)|[A-J])[).:]?|\([A-J]\) .+|[A-J][):] .+", re.DOTALL)
 _MARKUP = re.compile(r"\\|\$|_\{|\^|####")
@@ -25,7 +24,7 @@ _OF_MATHEMATICS = re.compile(  # words that are the answer to a question of math
 _FUNCTION = re.compile(r"\b(?:sin|cos|tan|log|ln|sqrt|pi|exp|mod)\b")
 _NAME = re.compile(r"[A-Z][a-z]+|(?:(?:the|in the) )?(?:(?:early|mid|late)[ -])?\d{2,4}'?s")  # "Al", "1980s"
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_EXPLAIN = {"math": math.explain, "text": prose.explain, "choice": explain_choice}
+_EXPLAIN = {"math": explain_math, "text": explain_text, "choice": explain_choice}
 
 
 def explain(reference: str, completion: str) -> Verification:

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.extras import optional
+from cooper_rl.parts import optional
 from cooper_rl.records import Verification
 
 Explain = Callable[[str, str], Verification]
+# Fills in `several_answers` and `answer` of a verification. The texts are the reference and the completion.
+Complete = Callable[[Verification, str, str], Verification]
 
 KINDS = {
     "math": "cooper_rl.verifiers.math.verifier:explain",
     "math_verify": "cooper_rl.verifiers.math.library:explain",
-    "exact": "cooper_rl.verifiers.text:explain_exact",
-    "gsm8k_strict": "cooper_rl.verifiers.text:explain_gsm8k_strict",
-    "gsm8k_flexible": "cooper_rl.verifiers.text:explain_gsm8k_flexible",
-    "choice": "cooper_rl.verifiers.text:explain_choice",
-    "text": "cooper_rl.verifiers.prose.verifier:explain",
+    "exact": "cooper_rl.verifiers.simple:explain_exact",
+    "gsm8k_strict": "cooper_rl.verifiers.simple:explain_gsm8k_strict",
+    "gsm8k_flexible": "cooper_rl.verifiers.simple:explain_gsm8k_flexible",
+    "choice": "cooper_rl.verifiers.simple:explain_choice",
+    "text": "cooper_rl.verifiers.prose.statement:explain",
     "auto": "cooper_rl.verifiers.auto:explain",
 }
+MATH_VERIFIER = "cooper_rl.verifiers.math.verifier:MathVerifier"
+TASK_VERIFIER = "cooper_rl.verifiers.simple:task_verifier"
+COMPLETE = "cooper_rl.verifiers.math.stated:complete"
 # How many right completions a verifier calls INCORRECT for each one that it calls CORRECT, where that was measured on
 # labelled completions; the default of the setting `rule_misses_per_hit`. That of `text` is 15 to 7,908 on EVOUNA and
 # NQ-301, that of `auto` 26 to 7,495 on EVOUNA; where the reference is of mathematics, `auto` errs as `math` does.
@@ -79,16 +83,20 @@ def check_task(task: str) -> None:
 def load(path: str) -> Explain:
     """The `explain` function of an import path."""
     if path.startswith(TASK):
-        from cooper_rl.verifiers.gym import explain, scorer
-
-        scorer(path.removeprefix(TASK))  # now, so that the slow import does not count against the first item's deadline
-        return partial(explain, task=path.removeprefix(TASK))
+        made: Explain = _named(TASK_VERIFIER)(path.removeprefix(TASK))
+        return made
     if path.startswith(MORE_FORMS):
-        from cooper_rl.verifiers.math.verifier import MathVerifier
-
-        return MathVerifier([_named(form) for form in path.removeprefix(MORE_FORMS).split("+")]).explain
+        forms = [_named(form) for form in path.removeprefix(MORE_FORMS).split("+")]
+        with_forms: Explain = _named(MATH_VERIFIER)(forms).explain
+        return with_forms
     function: Explain = _named(path)
     return function
+
+
+def complete_of(explain: Explain) -> Complete:
+    """What completes a verifier's verifications: its own attribute `complete`, or else what `math` reads."""
+    complete: Complete = getattr(explain, "complete", None) or _named(COMPLETE)
+    return complete
 
 
 def _named(path: str) -> Any:

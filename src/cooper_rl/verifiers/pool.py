@@ -19,7 +19,7 @@ from weakref import WeakSet
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers.kinds import import_path
-from cooper_rl.verifiers.process import Worker
+from cooper_rl.verifiers.pipe import Worker
 
 Reference = str | Sequence[str]  # a text, or several texts of which each is right
 
@@ -98,8 +98,8 @@ class RuleVerifier:
         Raises:
             BadInputError: the numbers of references and completions differ, or an item is neither a text nor a number.
         """
-        asked = _Asked(references, completions)
-        return asked.answered([future.result() for future in self._submitted(asked)])
+        request = _Request(references, completions)
+        return request.answer([future.result() for future in self._submit(request)])
 
     async def averify(self, reference: Reference, completion: str) -> Verdict:
         """`verify` for asyncio. It does not block the event loop."""
@@ -117,13 +117,13 @@ class RuleVerifier:
         """`explain_many` for asyncio. Where it is cancelled, what no worker has begun is not judged."""
         import asyncio  # here, since it makes up half of this module's import time
 
-        asked = _Asked(references, completions)
-        return asked.answered(await asyncio.gather(*map(asyncio.wrap_future, self._submitted(asked))))
+        request = _Request(references, completions)
+        return request.answer(await asyncio.gather(*map(asyncio.wrap_future, self._submit(request))))
 
-    def _submitted(self, asked: _Asked) -> list[Future[list[Verification]]]:
-        size = max(1, min(BATCH, -(-len(asked.items) // self._size)))
-        starts = range(0, len(asked.items), size)
-        return [self._threads.submit(self._run, asked.items[start : start + size]) for start in starts]
+    def _submit(self, request: _Request) -> list[Future[list[Verification]]]:
+        size = max(1, min(BATCH, -(-len(request.items) // self._size)))
+        starts = range(0, len(request.items), size)
+        return [self._threads.submit(self._run, request.items[start : start + size]) for start in starts]
 
     def _run(self, items: list[tuple[str, str]]) -> list[Verification]:
         """Judges one batch on one worker. A worker that dies or hangs is replaced, and the batch is continued."""
@@ -170,7 +170,7 @@ class RuleVerifier:
         self.close()
 
 
-class _Asked:
+class _Request:
     """The items of one call, in the order in which they are judged."""
 
     def __init__(self, references: Sequence[Reference], completions: Sequence[str]) -> None:
@@ -185,7 +185,7 @@ class _Asked:
         self._order = sorted(range(len(pairs)), key=lambda i: pairs[i][0])
         self.items = [pairs[i] for i in self._order]
 
-    def answered(self, batches: Iterable[list[Verification]]) -> list[Verification]:
+    def answer(self, batches: Iterable[list[Verification]]) -> list[Verification]:
         """A verification for each completion, in the order in which they were given."""
         found = dict(zip(self._order, (each for batch in batches for each in batch), strict=True))
         ordered = iter([found[i] for i in range(len(found))])

@@ -48,7 +48,7 @@ def verify_stream(
         results = verifier.explain_many([item[1] for item in batch], [item[2] for item in batch])
         for (record, _, _), result in zip(batch, results, strict=True):
             counts[result.verdict.value] += 1
-            write(line_of({**record, **told_of(result, explain)}))
+            write(line_of({**record, **describe(result, explain)}))
         batch.clear()
         if progress:
             progress(completed=done + counts.total())
@@ -66,7 +66,7 @@ def verify_stream(
     return counts
 
 
-def told_of(found: Verification, explain: bool) -> dict[str, str]:
+def describe(found: Verification, explain: bool) -> dict[str, str]:
     """What is added to a record: the verdict, and with `explain` its reason, both answers and what was left unread."""
     told = {"verdict": found.verdict.value}
     if explain:

@@ -13,16 +13,16 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
-from cooper_rl.attention import use_short_attention
-from cooper_rl.devices import own_device
+from cooper_rl.distributed import loading_whole, own_device
 from cooper_rl.errors import BadInputError
-from cooper_rl.extras import optional
+from cooper_rl.packing import tokens_of_a_pass
+from cooper_rl.parts import optional
 from cooper_rl.records import Scorable, Triple, texts
 from cooper_rl.settings.files import ADAPTERS, base_of, check_model_folder, is_adapters, resolve_model
 from cooper_rl.steps import step_ends
-from cooper_rl.verifyrm import scoring, sharding
-from cooper_rl.verifyrm.adapters import adapter_settings, is_classifier, is_reward_model, save_adapters
-from cooper_rl.verifyrm.stored import SETTINGS_FILE, VerifyRMSettings, loading, padding_tokenizer, stored_settings
+from cooper_rl.verifyrm import sharding, stored
+from cooper_rl.verifyrm.logits import score_ids
+from cooper_rl.verifyrm.stored import SETTINGS_FILE, VerifyRMSettings
 from cooper_rl.verifyrm.template import encode, places_of
 
 
@@ -30,6 +30,8 @@ class VerifyRM:
     """A reference-based reward model (paper, section 3.2). Its weights are float32 whatever the checkpoint holds."""
 
     def __init__(self, model: nn.Module, tokenizer: Any, settings: VerifyRMSettings | None = None) -> None:
+        from cooper_rl.fast.layers import use_short_attention
+
         self.model = model.float()
         self.tokenizer = tokenizer
         self.settings = settings or VerifyRMSettings()
@@ -61,22 +63,22 @@ class VerifyRM:
         if is_adapters(path):
             return cls._from_adapters(Path(path), device, bf16)
         check_model_folder(path)
-        with loading(path):
+        with stored.loading(path):
             config = AutoConfig.from_pretrained(path)
-        if config.num_labels != 1 or not is_classifier(config):
+        if config.num_labels != 1 or not stored.is_classifier(config):
             raise BadInputError(
                 f"{path}: not a VerifyRM (a sequence classifier with one label); make one with `cooper train-rm`"
             )
-        with loading(path):
+        with stored.loading(path):
             model, found_keys = AutoModelForSequenceClassification.from_pretrained(
                 path, use_safetensors=True, dtype=torch.float32, output_loading_info=True
             )
-            tokenizer = padding_tokenizer(path)
+            tokenizer = stored.load_tokenizer(path)
         if missing := sorted(found_keys["missing_keys"]):
             raise BadInputError(f"{path}: its weights lack {', '.join(missing[:3])}; copy the whole model again")
         if model.config.pad_token_id is None:  # checkpoints of the paper's code have none
             model.config.pad_token_id = tokenizer.pad_token_id
-        found = cls(model.to(device or own_device()).eval(), tokenizer, stored_settings(path, config))
+        found = cls(model.to(device or own_device()).eval(), tokenizer, stored.load_settings(path, config))
         found.autocast = torch.bfloat16 if bf16 else None
         return found
 
@@ -85,14 +87,14 @@ class VerifyRM:
         peft = optional("peft", extra="peft", needed_by="loading low-rank adapters")
         base = base_of(path)
         check_model_folder(base, f"{path}: the adapters' base")
-        found = cls.from_pretrained(base, device=device) if is_reward_model(base) else cls.from_backbone(base)
+        found = cls.from_pretrained(base, device=device) if stored.is_reward_model(base) else cls.from_backbone(base)
         found.model.to(device or own_device())
         found.autocast = torch.bfloat16 if bf16 else None
         found.adapters = peft.PeftModel.from_pretrained(found.model, path / ADAPTERS)
         found.merge_adapters()
         found.model.eval()
         found.model.name_or_path = str(path)  # where further adapters go on it
-        found.settings = stored_settings(path, found.model.config)
+        found.settings = stored.load_settings(path, found.model.config)
         return found
 
     @classmethod
@@ -110,20 +112,21 @@ class VerifyRM:
                 f"the reward model {type(model).__name__} is no sequence classifier with one label that was loaded with"
                 " from_pretrained; give a VerifyRM, its folder or its hub id"
             )
-        with loading(path):
-            tokenizer = padding_tokenizer(path)
+        with stored.loading(path):
+            tokenizer = stored.load_tokenizer(path)
         if model.config.pad_token_id is None:
             model.config.pad_token_id = tokenizer.pad_token_id
-        return cls(model.eval(), tokenizer, stored_settings(path, model.config))
+        return cls(model.eval(), tokenizer, stored.load_settings(path, model.config))
 
     @classmethod
     def from_backbone(cls, path: str | Path, *, settings: VerifyRMSettings | None = None, seed: int = 0) -> VerifyRM:
         """A new VerifyRM: a causal language model's backbone with a new score head, whose small weights are seeded."""
         check_model_folder(path)
-        tokenizer = padding_tokenizer(path)
-        model = AutoModelForSequenceClassification.from_pretrained(
-            path, num_labels=1, use_safetensors=True, dtype=torch.float32
-        )
+        tokenizer = stored.load_tokenizer(path)
+        with loading_whole():
+            model = AutoModelForSequenceClassification.from_pretrained(
+                path, num_labels=1, use_safetensors=True, dtype=torch.float32
+            )
         model.config.pad_token_id = tokenizer.pad_token_id
         generator = torch.Generator().manual_seed(seed)
         with torch.no_grad():
@@ -136,12 +139,12 @@ class VerifyRM:
         Args:
             rank: the adapters' rank.
             alpha: the adapters are scaled by alpha / rank; 0 means twice the rank.
-            base: is written with the adapters as the model that they go on; by default where this one was loaded from.
+            base: recorded as the adapters' base model; by default where this model was loaded from.
 
         Raises:
             BadInputError: peft is not installed.
         """
-        settings = adapter_settings("SEQ_CLS", rank, alpha)
+        settings = stored.adapter_settings("SEQ_CLS", rank, alpha)
         from peft import get_peft_model
 
         self.adapters = get_peft_model(self.model, settings)  # type: ignore[arg-type]
@@ -173,13 +176,13 @@ class VerifyRM:
                 stay in the cache, and 16,384 elsewhere.
         """
         device = next(self.model.parameters()).device.type
-        batch_tokens = batch_tokens or scoring.tokens_of_a_pass(device)
+        batch_tokens = batch_tokens or tokens_of_a_pass(device)
         texts = [Triple(r.question, r.reference_answer, r.completion) for r in records]
         place = {text: index for index, text in enumerate(dict.fromkeys(texts))}
         ids_D_T = self.encode(list(place))
         with torch.autocast(device, dtype=self.autocast, enabled=self.autocast is not None):
-            score_ids = sharding.score_ids if sharding.is_sharded(self.model) else scoring.score_ids
-            logits_D = score_ids(self.model, ids_D_T, batch_tokens=batch_tokens)
+            score = sharding.score_sharded if sharding.is_sharded(self.model) else score_ids
+            logits_D = score(self.model, ids_D_T, batch_tokens=batch_tokens)
         return logits_D.index_select(0, torch.tensor([place[text] for text in texts], dtype=torch.long))
 
     def step_logits(
@@ -206,8 +209,8 @@ class VerifyRM:
         places = places_of(self.tokenizer, own, own_ends, ids, with_reference=self.settings.with_reference)
         device = next(self.model.parameters()).device.type
         with torch.autocast(device, dtype=self.autocast, enabled=self.autocast is not None):
-            logits_N = scoring.score_ids(
-                self.model, ids, batch_tokens=batch_tokens or scoring.tokens_of_a_pass(device), places_B=places
+            logits_N = score_ids(
+                self.model, ids, batch_tokens=batch_tokens or tokens_of_a_pass(device), places_B=places
             )
         found = logits_N.split([len(each) for each in places])
         return [found[place[text]] if text in place else torch.zeros(0) for text in texts]
@@ -289,7 +292,7 @@ class VerifyRM:
             self.model.save_pretrained(folder, state_dict=weights)
             self.tokenizer.save_pretrained(folder)
         else:
-            save_adapters(self.adapters, Path(folder) / ADAPTERS)
+            stored.save_adapters(self.adapters, Path(folder) / ADAPTERS)
         self.save_settings(folder)
 
     @property

@@ -15,7 +15,8 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 
-from cooper_rl.verifyrm.scoring import buckets, plain_logits
+from cooper_rl.packing import buckets
+from cooper_rl.verifyrm.logits import plain_logits
 
 
 def shard(model: nn.Module) -> None:
@@ -39,8 +40,8 @@ def most(count: int, device: torch.device) -> int:
     return int(highest)
 
 
-def score_ids(model: nn.Module, ids_B_T: Sequence[Sequence[int]], *, batch_tokens: int) -> Tensor:
-    """As `scoring.score_ids`: logits of this rank's token ids, shape (B,). Every rank must call it, even with none."""
+def score_sharded(model: nn.Module, ids_B_T: Sequence[Sequence[int]], *, batch_tokens: int) -> Tensor:
+    """As `logits.score_ids`: logits of this rank's token ids, shape (B,). Every rank must call it, even with none."""
     logits_B = torch.zeros(len(ids_B_T))
     own = list(buckets(range(len(ids_B_T)), [len(ids_T) for ids_T in ids_B_T], batch_tokens))
     for index in range(most(len(own), next(model.parameters()).device)):
@@ -56,7 +57,7 @@ def whole(tensor: Tensor) -> Tensor:
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
-def gathered(tensors: Mapping[str, Tensor], *, keep: bool) -> dict[str, Tensor]:
+def gather(tensors: Mapping[str, Tensor], *, keep: bool) -> dict[str, Tensor]:
     """Gathers whole tensors into main memory, one after another. Every rank must call this.
 
     Args:

@@ -1,20 +1,28 @@
-"""What is stored beside a VerifyRM's weights, its settings and its tokenizer; and one line for a damaged folder."""
+"""What a VerifyRM's folder holds beside its weights: settings, tokenizer and low-rank adapters.
+
+What a library says about a damaged folder becomes one line.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError
-from transformers import AutoTokenizer
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from transformers import AutoConfig, AutoTokenizer
 from transformers.utils import cached_file
 
 from cooper_rl.errors import BadInputError, CooperError
+from cooper_rl.parts import optional
+from cooper_rl.settings.files import is_adapters
 from cooper_rl.verifyrm.template import TEMPLATE_VERSION
 
 logger = logging.getLogger(__name__)
@@ -33,34 +41,17 @@ class VerifyRMSettings:
     temperature: float = 1.0  # calibration: score = sigmoid(z / temperature)
 
 
-def stored_settings(path: str | Path, config: Any) -> VerifyRMSettings:
+def load_settings(path: str | Path, config: Any) -> VerifyRMSettings:
     """The checkpoint's settings. One that was made elsewhere has none; it reads as much as its backbone can."""
     try:
         file = cached_file(str(path), SETTINGS_FILE)
     except OSError:
         file = None
     if file is not None:
-        return _checked_settings(Path(file))
+        return _check_settings(Path(file))
     settings = VerifyRMSettings(max_tokens=min(getattr(config, "max_position_embeddings", MOST_TOKENS), MOST_TOKENS))
     logger.warning("%s: no %s; texts are read up to %d tokens", path, SETTINGS_FILE, settings.max_tokens)
     return settings
-
-
-def _checked_settings(file: Path) -> VerifyRMSettings:
-    """The settings in a checkpoint's verifyrm.json.
-
-    Raises:
-        BadInputError: it is not JSON, or has a setting that is unknown or cannot be.
-    """
-    try:
-        found = VerifyRMSettings(**json.loads(file.read_text()))
-    except (ValueError, TypeError) as error:
-        raise BadInputError(f"{file}: not a VerifyRM's settings ({error}); copy the file again") from error
-    if found.template_version != TEMPLATE_VERSION or not found.temperature > 0 or found.max_tokens < 1:
-        raise BadInputError(
-            f"{file}: needs template_version {TEMPLATE_VERSION}, a temperature above 0 and max_tokens of at least 1"
-        )
-    return found
 
 
 @contextmanager
@@ -79,7 +70,7 @@ def loading(path: str | Path) -> Iterator[None]:
         raise BadInputError(f"{path}: cannot be loaded ({reason})") from error
 
 
-def padding_tokenizer(path: str | Path) -> Any:
+def load_tokenizer(path: str | Path) -> Any:
     """The tokenizer, with a pad token of its own.
 
     Raises:
@@ -92,6 +83,86 @@ def padding_tokenizer(path: str | Path) -> Any:
             raise BadInputError(f"{path}: pad token and eos token are the same; set another pad_token in its tokenizer")
         tokenizer.pad_token = unused
     return tokenizer
+
+
+def is_reward_model(path: str | Path) -> bool:
+    """Whether a folder or hub id is a sequence classifier or adapters of one, rather than a causal language model."""
+    return is_adapters(path) or is_classifier(AutoConfig.from_pretrained(path))
+
+
+def is_classifier(config: Any) -> bool:
+    """Whether a model's configuration is that of a sequence classifier."""
+    return any("SequenceClassification" in name for name in config.architectures or [])
+
+
+def adapter_settings(task_type: str, rank: int, alpha: int = 0) -> Any:
+    """peft's settings for low-rank adapters in every linear layer. An alpha of 0 means twice the rank.
+
+    Raises:
+        BadInputError: peft is not installed.
+    """
+    peft = optional("peft", extra="peft", needed_by="training low-rank adapters")
+    return peft.LoraConfig(task_type=task_type, r=rank, lora_alpha=alpha or 2 * rank, target_modules="all-linear")
+
+
+def save_adapters(model: Any, folder: Path) -> None:
+    """Writes a PeftModel's adapters, without the form of a model card that peft adds."""
+    model.save_pretrained(folder, save_embedding_layers=False)
+    (folder / "README.md").unlink(missing_ok=True)
+
+
+@torch.no_grad()  # type: ignore[untyped-decorator]
+def set_difference(model: Any, trained: Mapping[str, Tensor]) -> None:
+    """Sets a PeftModel's adapters to what training has changed in each linear layer, as well as their rank allows.
+
+    That is the sum of the largest singular values' parts (Eckart and Young). The head is copied; all other weights
+    stay those of the base.
+
+    Args:
+        model: the base with new adapters.
+        trained: the weights after training, by their names without adapters.
+    """
+    for name, layer in model.base_model.model.named_modules():
+        if hasattr(layer, "lora_A"):
+            change = trained[f"{name}.weight"] - layer.base_layer.weight
+            u, values, v = torch.linalg.svd(change, full_matrices=False)
+            down, up = layer.lora_A["default"].weight, layer.lora_B["default"].weight
+            root = (values[: len(down)] / layer.scaling["default"]).sqrt()
+            down.zero_()[: len(root)] = root[:, None] * v[: len(root)]
+            up.zero_()[:, : len(root)] = u[:, : len(root)] * root
+        elif hasattr(layer, "modules_to_save"):
+            layer.modules_to_save["default"].weight.copy_(trained[f"{name}.weight"])
+
+
+@torch.no_grad()  # type: ignore[untyped-decorator]
+def round_adapters(model: Any) -> None:
+    """Rounds the trained weights of a PeftModel to the nearest bfloat16, in place; they stay float32."""
+    for parameter in model.parameters():
+        if parameter.requires_grad:
+            parameter.copy_(parameter.bfloat16())
+
+
+def store_in_bfloat16(file: Path) -> None:
+    """Rewrites a safetensors file of float32 in bfloat16, half the size; rounded weights lose nothing."""
+    weights = {name: value.bfloat16().contiguous() for name, value in load_file(file).items()}
+    save_file(weights, file, metadata={"format": "pt"})
+
+
+def _check_settings(file: Path) -> VerifyRMSettings:
+    """The settings in a checkpoint's verifyrm.json.
+
+    Raises:
+        BadInputError: it is not JSON, or has a setting that is unknown or cannot be.
+    """
+    try:
+        found = VerifyRMSettings(**json.loads(file.read_text()))
+    except (ValueError, TypeError) as error:
+        raise BadInputError(f"{file}: not a VerifyRM's settings ({error}); copy the file again") from error
+    if found.template_version != TEMPLATE_VERSION or not found.temperature > 0 or found.max_tokens < 1:
+        raise BadInputError(
+            f"{file}: needs template_version {TEMPLATE_VERSION}, a temperature above 0 and max_tokens of at least 1"
+        )
+    return found
 
 
 def _is_free(tokenizer: Any, token: str) -> bool:

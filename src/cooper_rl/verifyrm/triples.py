@@ -1,4 +1,7 @@
-"""Reads labelled triples, and triples to score. Every error names file, record and field."""
+"""Labelled triples: read from files, scored as they stream in, and how well a reward model tells them apart.
+
+Every error names file, record and field.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,25 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cooper_rl.columns.reference import aliases_of
+import torch
+from accelerate import PartialState
+from accelerate.utils import gather_object
+
+from cooper_rl.columns import aliases_of
 from cooper_rl.errors import BadInputError
 from cooper_rl.jsonl import COMPLETION_FIELDS, REFERENCE_FIELDS, has_label, label_of, line_of, records, text_field
-from cooper_rl.records import LabelledCompletion, Triple
+from cooper_rl.records import THRESHOLD, LabelledCompletion, Scorable, Triple
 from cooper_rl.steps import step_ends
 from cooper_rl.tables import read_table
 
 if TYPE_CHECKING:
     from cooper_rl.verifyrm.model import VerifyRM
+from dataclasses import dataclass
+from math import nan
 
 BETWEEN = "\n\n"  # what comes between steps that a record has one by one
+MEASURES: tuple[str, ...] = ("count", "accuracy", "balanced_accuracy", "precision", "recall")
+MEASURES += ("true_positives", "false_positives", "false_negatives", "true_negatives")
 
 
 def read_triples(name: str | Path) -> list[LabelledCompletion]:
@@ -45,12 +56,12 @@ def labelled_of(record: dict[str, Any], place: str) -> LabelledCompletion:
     ends: tuple[int, ...] = ()
     first_error = record.get("first_error")
     if record.get("steps") is not None and (first_error is not None or "completion" not in record):
-        completion, ends = joined_steps(record["steps"], place)
+        completion, ends = join_steps(record["steps"], place)
         if record.get("completion", completion) != completion:
             raise BadInputError(f"{place}: completion and steps differ; give one of them, or step_ends for the steps")
         record = {**record, "completion": completion}
     elif record.get("step_ends") is not None:
-        ends = checked_ends(record["step_ends"], text_field(record, COMPLETION_FIELDS, place), place)
+        ends = check_ends(record["step_ends"], text_field(record, COMPLETION_FIELDS, place), place)
     if first_error is not None and record.get("steps") is None and record.get("step_ends") is None:
         raise BadInputError(f"{place}: first_error needs steps, or a completion with step_ends")
     if first_error is not None and (type(first_error) is not int or not -1 <= first_error < max(1, len(ends))):
@@ -62,7 +73,7 @@ def labelled_of(record: dict[str, Any], place: str) -> LabelledCompletion:
     return LabelledCompletion(*triple, right, source, problem_id, ends, first_error, aliases)
 
 
-def joined_steps(steps: Any, place: str) -> tuple[str, tuple[int, ...]]:
+def join_steps(steps: Any, place: str) -> tuple[str, tuple[int, ...]]:
     """(completion, ends): the steps as one text with a blank line between them, and the offsets just after each.
 
     Raises:
@@ -74,7 +85,7 @@ def joined_steps(steps: Any, place: str) -> tuple[str, tuple[int, ...]]:
     return BETWEEN.join(steps), tuple(length - len(BETWEEN) for length in lengths)
 
 
-def checked_ends(ends: Any, completion: str, place: str) -> tuple[int, ...]:
+def check_ends(ends: Any, completion: str, place: str) -> tuple[int, ...]:
     """The offsets just after a completion's steps.
 
     Raises:
@@ -121,7 +132,7 @@ def score_stream(
         rows = batch.copy()
         batch.clear()
         if rows:
-            for (record, _), fields in zip(rows, scored(reward_model, [t for _, t in rows], spans), strict=True):
+            for (record, _), fields in zip(rows, score_rows(reward_model, [t for _, t in rows], spans), strict=True):
                 write(line_of({**record, **fields}))
 
     try:
@@ -137,7 +148,7 @@ def score_stream(
     return count
 
 
-def scored(reward_model: VerifyRM, triples: Sequence[Triple], spans: str | None) -> Iterator[dict[str, Any]]:
+def score_rows(reward_model: VerifyRM, triples: Sequence[Triple], spans: str | None) -> Iterator[dict[str, Any]]:
     """What is added to each record: its score, and with `spans` the values after its steps, from the same pass."""
     if spans is None:
         yield from ({"score": score} for score in reward_model.score_records(triples).tolist())
@@ -148,3 +159,88 @@ def scored(reward_model: VerifyRM, triples: Sequence[Triple], spans: str | None)
     values = reward_model.step_values(triples, asked)
     for ends_S, values_S in zip(ends, values, strict=True):
         yield {"score": values_S[-1].item(), "step_ends": ends_S, "step_values": values_S.tolist()[: len(ends_S)]}
+
+
+def evaluate(
+    score: Callable[[Sequence[Scorable]], Iterable[float]],
+    triples: Sequence[LabelledCompletion],
+    *,
+    threshold: float = THRESHOLD,
+) -> dict[str, float]:
+    """Accuracy, balanced accuracy, precision, recall and the counts behind them, as fractions from 0 to 1.
+
+    A metric whose denominator is 0 is 0. With several ranks, every rank must call this. Each scores its share of the
+    triples, and all get the metrics of the whole.
+
+    Args:
+        score: a reward model's scores of records, from 0 to 1: `VerifyRM.score_records`, or any `RewardModel.score`.
+        threshold: a score above it calls the completion right.
+    """
+    ranks = PartialState()
+    own = triples[ranks.process_index :: ranks.num_processes]
+    scores = map(float, score(own))
+    judged = gather_object([(score > threshold, t.correct) for score, t in zip(scores, own, strict=True)])
+    called_right_B, correct_B = torch.tensor(judged, dtype=torch.bool).reshape(-1, 2).unbind(1)
+    found = Confusion.of(called_right_B, correct_B, of_nothing=0.0)
+    return {name: getattr(found, name) for name in MEASURES}
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """The number of judgements of each kind.
+
+    Args:
+        of_nothing: the value of a metric whose denominator is 0: NaN for "not known", or 0.
+    """
+
+    true_positives: int
+    false_positives: int
+    false_negatives: int
+    true_negatives: int
+    of_nothing: float = nan
+
+    @classmethod
+    def of(cls, said_B: Any, correct_B: Any, *, of_nothing: float = nan) -> Confusion:
+        """Counts two bool arrays or tensors of shape (B,): what was said, and what is true."""
+        cells = (said_B & correct_B, said_B & ~correct_B, ~said_B & correct_B, ~said_B & ~correct_B)
+        tp, fp, fn, tn = (int(cell_B.sum()) for cell_B in cells)
+        return cls(tp, fp, fn, tn, of_nothing)
+
+    @property
+    def count(self) -> int:
+        """All judgements."""
+        return self.true_positives + self.false_positives + self.false_negatives + self.true_negatives
+
+    @property
+    def accuracy(self) -> float:
+        """The share of judgements that agree with the truth."""
+        return self._share(self.true_positives + self.true_negatives, self.count)
+
+    @property
+    def recall(self) -> float:
+        """The share of right ones that are called right."""
+        return self._share(self.true_positives, self.true_positives + self.false_negatives)
+
+    @property
+    def specificity(self) -> float:
+        """The share of wrong ones that are called wrong."""
+        return self._share(self.true_negatives, self.true_negatives + self.false_positives)
+
+    @property
+    def balanced_accuracy(self) -> float:
+        """The mean of recall and specificity. It is 0.5 for a judge who always says the same."""
+        return (self.recall + self.specificity) / 2
+
+    @property
+    def precision(self) -> float:
+        """The share of right ones among those that are called right."""
+        return self._share(self.true_positives, self.true_positives + self.false_positives)
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall."""
+        hits = 2 * self.true_positives
+        return self._share(hits, hits + self.false_positives + self.false_negatives)
+
+    def _share(self, part: int, whole: int) -> float:
+        return part / whole if whole else self.of_nothing

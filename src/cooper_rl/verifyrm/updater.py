@@ -11,12 +11,12 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import get_scheduler
 
+from cooper_rl import distributed
 from cooper_rl.records import ContrastivePair, LabelledCompletion, Scorable
 from cooper_rl.settings.files import OPTIMISER
-from cooper_rl.verifyrm import VerifyRM, ranks, sharding
-from cooper_rl.verifyrm.losses import bce_loss, contrastive_loss
-from cooper_rl.verifyrm.prefixes import PREFIX_METRICS, Counts, prefix_losses, steps_of
-from cooper_rl.verifyrm.trainer import take_up
+from cooper_rl.verifyrm import VerifyRM, sharding
+from cooper_rl.verifyrm.losses import PREFIX_METRICS, Counts, bce_loss, contrastive_loss, prefix_losses, steps_of
+from cooper_rl.verifyrm.rm_trainer import take_up
 
 if TYPE_CHECKING:
     from cooper_rl.settings.method import CooperSettings
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 METRICS = ("loss", "margin", "pair_accuracy", "label_loss")
 
 
-def measured(counts: Counts, settings: CooperSettings) -> list[str]:
+def metric_names(counts: Counts, settings: CooperSettings) -> list[str]:
     """The metrics of an update that has something to be measured on."""
     parted, stepped = bool(settings.prefix_weight and counts.parted), bool(settings.prefix_weight and counts.stepped)
     labelled = bool(counts.labelled or settings.label_pairs)
@@ -50,6 +50,8 @@ class RewardModelUpdater:
         self.sharded = sharding.is_sharded(reward_model.model)
         self.parameters = [p for p in reward_model.model.parameters() if p.requires_grad]
         assert all(p.dtype == torch.float32 for p in self.parameters), "master weights must be float32"
+        if not self.sharded:
+            distributed.check_same(reward_model.model.parameters(), "reward model")
         self.optimizer = torch.optim.AdamW(
             self.parameters,
             lr=settings.reward_model_learning_rate,
@@ -79,7 +81,7 @@ class RewardModelUpdater:
         return scores
 
     def start_scores(self, triples: Sequence[Scorable]) -> list[float]:
-        """Scores by the weights that this was made with, which are put in the place of the present ones meanwhile."""
+        """Scores with the initial weights, swapped in for the call."""
         if self.version == 0:
             return self.score(triples)
         present = self._weights()
@@ -104,22 +106,22 @@ class RewardModelUpdater:
         """
         ends = [steps_of(t, self.settings.credit_steps) for t in labelled] if self.settings.prefix_weight else []
         sizes = len(pairs), len(labelled), sum(p.at is not None for p in pairs), sum(len(own) > 1 for own in ends)
-        counts = Counts(*ranks.summed(torch.tensor(sizes, dtype=torch.float32, device=self.device)).tolist())
+        counts = Counts(*distributed.add_up(torch.tensor(sizes, dtype=torch.float32, device=self.device)).tolist())
         if not counts.pairs:
             return {}
-        names = measured(counts, self.settings)
+        names = metric_names(counts, self.settings)
         metrics = dict.fromkeys(names, 0.0)
         for some_pairs, some_labelled in self._passes(pairs, labelled):
             loss, found = self._loss(some_pairs, some_labelled, counts)
             if self.sharded:  # a sharded model's backward pass averages over the ranks
-                loss = loss * ranks.size()
+                loss = loss * distributed.size()
             loss.backward()
             metrics = {name: value + found.get(name, 0.0) for name, value in metrics.items()}
-        if ranks.size() > 1 and not self.sharded:
+        if distributed.size() > 1 and not self.sharded:
             for parameter in self.parameters:
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)
-                parameter.grad = ranks.summed(parameter.grad)
+                parameter.grad = distributed.add_up(parameter.grad)
         norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.settings.reward_model_max_grad_norm or torch.inf)
         norm = sharding.whole(norm)
         learning_rate = self.scheduler.get_last_lr()[0]
@@ -130,7 +132,7 @@ class RewardModelUpdater:
         self.scheduler.step()
         self.optimizer.zero_grad(set_to_none=True)
         shares = torch.tensor(list(metrics.values()), device=self.device)
-        logged = dict(zip(names, ranks.summed(shares).tolist(), strict=True))
+        logged = dict(zip(names, distributed.add_up(shares).tolist(), strict=True))
         logged |= {"skipped": float(not finite), "grad_norm": norm.item(), "learning_rate": learning_rate}
         return {f"reward_model/{name}": value for name, value in logged.items()}
 
@@ -228,9 +230,9 @@ class RewardModelUpdater:
 
     def save(self, folder: Path) -> None:
         """Writes the reward model with the optimiser's and the scheduler's state. Every rank must call this."""
-        main = ranks.rank() == 0
-        weights = sharding.gathered(self.reward_model.model.state_dict(), keep=main) if self.sharded else None
-        state = sharding.gathered(self._optimizer_tensors(), keep=main)
+        main = distributed.rank() == 0
+        weights = sharding.gather(self.reward_model.model.state_dict(), keep=main) if self.sharded else None
+        state = sharding.gather(self._optimizer_tensors(), keep=main)
         if not main:
             return
         self.reward_model.save_pretrained(folder, weights)

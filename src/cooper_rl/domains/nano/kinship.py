@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from cooper_rl.domains.generated import endless
-from cooper_rl.domains.gym import problem_of
-from cooper_rl.domains.nano.world import HEDGE, NanoWorld, marked
+from cooper_rl.domains.generated import endless, problem_of
+from cooper_rl.domains.nano.demonstrations import HEDGE, NanoWorld, mark
 from cooper_rl.records import Problem
 
 TASK = "family_relationships"
@@ -55,7 +54,7 @@ class Kinship(NanoWorld):
         """The closing sentence that states a relation in this form."""
         about = problem.metadata["entry"]["metadata"]
         word = EVERYDAY.get(answer, answer) if form == "everyday" else answer
-        if said := marked(word, form, rng):
+        if said := mark(word, form, rng):
             return said
         if form == "of":
             return f"So {about['person1']} is the {word} of {about['person2']}."

@@ -14,24 +14,25 @@ from __future__ import annotations
 import re
 import zlib
 
-from cooper_rl.domains.nano.worlds import WORLDS
+from cooper_rl.domains.nano.weekdays import Weekdays
 from cooper_rl.records import Reason, Verdict, Verification
-from cooper_rl.verifiers.math.day_names import WEEKDAYS
 from cooper_rl.verifiers.math.library import explain as explain_by_library
 from cooper_rl.verifiers.math.numerals import NUMBER_WORDS
 from cooper_rl.verifiers.math.verifier import explain
+from cooper_rl.verifiers.math.words import WEEKDAYS
 
+_WORLD = Weekdays()
 _VALUE = re.compile(rf"[-\d.,/]*\d%?|\b(?:{'|'.join((*WEEKDAYS, *NUMBER_WORDS))})\b", re.IGNORECASE)
 
 
-def unread(found: Verification) -> Verification:
+def leave_open(found: Verification) -> Verification:
     """The verification of a rule that cannot read the answer."""
     return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, found.parsed_reference)
 
 
 def _positive(found: Verification) -> Verification:
     judged = found.verdict is Verdict.INCORRECT or found.reason is Reason.NO_ANSWER
-    return unread(found) if judged else found
+    return leave_open(found) if judged else found
 
 
 def positive_math(reference: str, completion: str) -> Verification:
@@ -53,7 +54,7 @@ def _weekdays(reference: str, completion: str, percent: int) -> Verification:
     """The verification by the world's own reading, of this share of the wordings."""
     if zlib.crc32(wording(completion).encode()) % 100 >= percent:
         return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, reference)
-    stated = WORLDS["nano-weekdays"].stated(completion)
+    stated = _WORLD.stated(completion)
     return explain(reference, completion) if stated is None else explain(reference, stated)
 
 

@@ -2,8 +2,8 @@
 
 Numbers can be written in several forms, and under the rule's reward the policy learns to write those that the rule
 reads. Weekdays are stated by their place in the week ("We land on the middle of the working week."). No rule decides
-that, so the rule cannot teach them. Some demonstrations miscount by a day, and only a reward on weekdays shows the
-policy which way of counting is right.
+that, since a comparison of texts or values does not know the week, so the rule cannot teach them. Some demonstrations
+miscount by a day, and only a reward on weekdays shows the policy which way of counting is right.
 """
 
 from __future__ import annotations
@@ -12,16 +12,30 @@ import random
 import re
 from collections.abc import Iterator, Mapping
 from datetime import date
+from functools import cache
 from typing import ClassVar
 
-from cooper_rl.domains.generated import endless
-from cooper_rl.domains.gym import accepted, problem_of
-from cooper_rl.domains.nano.arithmetic import Arithmetic
-from cooper_rl.domains.nano.day_wordings import WEEKDAYS, WORDINGS, days_in, worded
-from cooper_rl.domains.nano.numbers import number_words
-from cooper_rl.domains.nano.world import HEDGE
+from cooper_rl.domains.generated import endless, is_accepted, problem_of
+from cooper_rl.domains.nano.arithmetic import Arithmetic, number_words
+from cooper_rl.domains.nano.demonstrations import HEDGE
 from cooper_rl.records import Problem
 
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+PLACES = {
+    "Monday": ("the first working day", "the start of the working week"),
+    "Tuesday": ("the second working day",),
+    "Wednesday": ("the third working day", "the middle of the working week"),
+    "Thursday": ("the fourth working day",),
+    "Friday": ("the last working day", "the end of the working week"),
+    "Saturday": ("the first day of the weekend",),
+    "Sunday": ("the last day of the weekend",),
+}
+WORDINGS = {
+    "land": "We land on {place}.",
+    "give": "That gives {place}.",
+    "come": "It comes to {place}.",
+    "end": "The count ends on {place}.",
+}
 TASK = "calendar_arithmetic"
 CALENDAR = {"year": 2022, "tasks": ["weekday_offset"], "offset_upper_bound": 30}
 DAY_FORMS = dict.fromkeys(WORDINGS, 1 / len(WORDINGS))
@@ -71,12 +85,12 @@ class Weekdays(Arithmetic):
     def write(self, problem: Problem, rng: random.Random, way: str | None = None) -> str:
         """A demonstration. If no way is given, some weekdays are wrong by a day, with steps that lead to them."""
         if is_weekday(problem) and way is None and rng.random() < MISCOUNTED:
-            problem = self.slipped(problem, miscounted(problem))
+            problem = self.slip(problem, miscount(problem))
         return super().write(problem, rng, way)
 
     def state(self, problem: Problem, answer: str, form: str, rng: random.Random) -> str:
         """The closing sentence that states a weekday or a number in this form."""
-        return worded(answer, form, rng) if is_weekday(problem) else super().state(problem, answer, form, rng)
+        return word_day(answer, form, rng) if is_weekday(problem) else super().state(problem, answer, form, rng)
 
     def another(self, problem: Problem, answer: str, rng: random.Random) -> str:
         """Another weekday or number."""
@@ -106,7 +120,7 @@ class Weekdays(Arithmetic):
         """Whether the completion states one answer of the problem's kind, and the problem's generator accepts it."""
         if not is_weekday(problem):
             number = super().stated(completion)
-            return number is not None and accepted(problem, number)
+            return number is not None and is_accepted(problem, number)
         return super().is_true(problem, completion)
 
 
@@ -115,7 +129,7 @@ def is_weekday(problem: Problem) -> bool:
     return str(problem.metadata["task"]) == TASK
 
 
-def miscounted(problem: Problem) -> str:
+def miscount(problem: Problem) -> str:
     """The weekday that comes out if the first day is counted too."""
     towards = -1 if problem.metadata["entry"]["metadata"]["offset_days"] > 0 else 1
     return WEEKDAYS[(WEEKDAYS.index(problem.reference_answer) + towards) % 7]
@@ -131,3 +145,22 @@ def counted_steps(start: date, offset: int) -> list[str]:
     if not days:
         return [*steps, f"Whole weeks from {first} is {last}."]
     return [*steps, f"{left[-1].capitalize()} {'after' if offset > 0 else 'before'} {first} is {last}."]
+
+
+def word_day(day: str, form: str, rng: random.Random) -> str:
+    """A sentence of this form that states the day."""
+    return WORDINGS[form].format(place=rng.choice(PLACES[day]))
+
+
+def days_in(text: str) -> Iterator[str]:
+    """The days that the sentences of a text state."""
+    for stated in _sentences().finditer(text):
+        yield next(day for day, places in PLACES.items() if stated["place"] in places)
+
+
+@cache
+def _sentences() -> re.Pattern[str]:
+    """A pattern of all wordings, with the group `place`."""
+    openings = "|".join(wording.partition(" {place}")[0] for wording in WORDINGS.values())
+    places = "|".join(place for each in PLACES.values() for place in each)
+    return re.compile(rf"\b(?:{openings}) (?P<place>{places})\b")

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import random
 
-from cooper_rl.domains.passages import writings
-from cooper_rl.domains.passages.lookups import AT_TIMES, GOODS, MEASURES, ON_DAYS, about, paid
-from cooper_rl.domains.passages.people import FEMALE, MALE, Person, persons
-from cooper_rl.domains.passages.story import Story, key_of, scene
+from cooper_rl.domains.passages import wordings
+from cooper_rl.domains.passages.stories import (
+    AT_TIMES,
+    GOODS,
+    MEASURES,
+    ON_DAYS,
+    Story,
+    about,
+    amount_fact,
+    key_of,
+    scene,
+)
+from cooper_rl.domains.passages.wordings import FEMALE, MALE, Person, persons
 
 DAYS = (*range(1, 7), 7, 14)
 SPANS = {15: "15 minutes", 20: "20 minutes", 30: "half an hour", 45: "45 minutes", 60: "an hour", 90: "90 minutes"}
@@ -49,12 +58,12 @@ def date_sum(rng: random.Random) -> Story:
     base, later = rng.randint(1, 28 - count), rng.random() < 0.6
     days = [base + count, base] if later else [base, base + count]
     third = rng.choice([day for day in range(1, 29) if day not in days])
-    answer, known, other = (writings.date_value(month, day) for day in (*days, third))
+    answer, known, other = (wordings.date_value(month, day) for day in (*days, third))
     (asked, first, stranger), deed, style = persons(rng, 3), rng.choice(ON_DAYS), rng.randrange(5)
-    span = {1: "one day", 7: "a week", 14: "two weeks"}.get(count) or f"{writings.number_words(count)} days"
+    span = {1: "one day", 7: "a week", 14: "two weeks"}.get(count) or f"{wordings.number_words(count)} days"
     way = "after" if later else "before"
     facts = [
-        f"{who.first} {deed.past} on {writings.of_date(each)[style]}"
+        f"{who.first} {deed.past} on {wordings.of_date(each)[style]}"
         for who, each in _shuffled(rng, (first, known), (stranger, other))
     ]
     step = f"{asked.first} {deed.past} {span} {way} {first.first}."
@@ -67,7 +76,7 @@ def date_sum(rng: random.Random) -> Story:
             name=asked.first, base=deed.base
         ),
         answer,
-        writings.of_date(answer),
+        wordings.of_date(answer),
         (f"{asked.first} {deed.past} on {{answer}}.", "on {answer}", "It was on {answer}."),
         known={"given": [known], **about(asked.first, [first.first, stranger.first])},
     )
@@ -84,9 +93,9 @@ def time_sum(rng: random.Random) -> Story:
     (asked, first, stranger), deed, style = persons(rng, 3), rng.choice(AT_TIMES), rng.randrange(3)
     taken = (start, start + minutes)
     third = rng.choice([t for t in range(first_hour * 60, (first_hour + 5) * 60, 5) if t not in taken])
-    answer, known, other = (writings.time_value(each) for each in (start + minutes, start, third))
+    answer, known, other = (wordings.time_value(each) for each in (start + minutes, start, third))
     facts = [
-        f"{who.first} {deed.past} at {writings.in_passage(each, style)}"
+        f"{who.first} {deed.past} at {wordings.in_passage(each, style)}"
         for who, each in _shuffled(rng, (first, known), (stranger, other))
     ]
     step = f"{asked.first} {deed.past} {SPANS[minutes]} after {first.first}."
@@ -99,7 +108,7 @@ def time_sum(rng: random.Random) -> Story:
             name=asked.first, base=deed.base
         ),
         answer,
-        writings.of_time(answer),
+        wordings.of_time(answer),
         (f"{asked.first} {deed.past} at {{answer}}.", "at {answer}", "It was at {answer}."),
         known={"given": [known], **about(asked.first, [first.first, stranger.first])},
     )
@@ -112,10 +121,10 @@ def amount_sum(rng: random.Random) -> Story:
     base, more = rng.randint(2, 24) * 2, rng.randint(1, 5)
     third = rng.choice([n for n in range(3, 50) if n not in (base, base // 2, base * 2, base + more)])
     number = {"half": base // 2, "twice": base * 2, "more": base + more, "together": base + third}[how]
-    answer, known, other = (writings.amount_value(each, unit) for each in (number, base, third))
+    answer, known, other = (wordings.amount_value(each, unit) for each in (number, base, third))
     goods = rng.sample(GOODS, 2)
     rows = list(zip(_shuffled(rng, (first, known), (stranger, other)), goods, strict=True))
-    facts = [paid(who, measure, writings.of_amount(each)[style], thing) for (who, each), thing in rows]
+    facts = [amount_fact(who, measure, wordings.of_amount(each)[style], thing) for (who, each), thing in rows]
     compared = {"half": "half as much as", "twice": "twice as much as", "more": f"{_more(more, unit)} more than"}
     step = f"{asked.first} {measure.past} {compared.get(how, '')} {first.first}."
     name, focus = asked.first, about(asked.first, [first.first, stranger.first])
@@ -129,14 +138,14 @@ def amount_sum(rng: random.Random) -> Story:
         f"{scene(rng, 'amount')} {facts[0]} and {facts[1]}. {step}",
         question.replace("?", " together?") if how == "together" else question,
         answer,
-        writings.of_amount(answer),
+        wordings.of_amount(answer),
         (f"{name} {measure.past} {{answer}}.", "It was {answer}.", "That is {answer}."),
         known={"given": [known, other] if how == "together" else [known], **focus},
     )
 
 
 def _more(number: int, unit: str) -> str:
-    names = writings.UNITS[unit].names
+    names = wordings.UNITS[unit].names
     return f"one {names[-2 if len(names) > 2 else 1]}" if number == 1 else f"{number} {names[0]}"
 
 

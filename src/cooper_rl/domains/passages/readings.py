@@ -10,10 +10,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from cooper_rl.domains.passages.people import FIRST_NAMES, SITES, SURNAMES, TITLES, TOWNS, Person, of_place
-from cooper_rl.domains.passages.writings import ORDINALS, UNITS
-from cooper_rl.verifiers.math.day_names import MONTHS
+from cooper_rl.domains.passages.wordings import (
+    FIRST_NAMES,
+    ORDINALS,
+    SITES,
+    SURNAMES,
+    TITLES,
+    TOWNS,
+    UNITS,
+    Person,
+    of_place,
+)
 from cooper_rl.verifiers.math.numerals import NUMBER_WORDS, in_words
+from cooper_rl.verifiers.math.words import MONTHS
 
 _FLAGS = re.IGNORECASE | re.ASCII
 _ANY_ORDER = sorted(ORDINALS, key=len, reverse=True)

@@ -1,24 +1,32 @@
-"""The trainer's side of Cooper: stage 2 after the policy's step, checkpoints, measurements, and what ends a run."""
+"""The trainer's side of Cooper: stage 2 after the policy's step, checkpoints, measurements, and what ends a run.
+
+Below the callback are its parts: the metrics on their way to the trackers, the signals that end a run, and what is done
+with the policy.
+"""
 
 from __future__ import annotations
 
 import logging
+import os
+import resource
 import signal
+import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
+import torch
 from accelerate import Accelerator
 from transformers import TrainerCallback
+from trl.models import unwrap_model_for_generation
 
 from cooper_rl.checkpoints import complete_checkpoint
-from cooper_rl.engines.stopping import StopSignals
-from cooper_rl.engines.trl.arguments import check_once, steps_of_a_batch
+from cooper_rl.engines.config import check_once, steps_per_batch
 from cooper_rl.engines.trl.folder import begin_run
-from cooper_rl.engines.trl.metrics import StepMetrics
-from cooper_rl.engines.trl.policy import drop_gradient, half_types, measure, peak_gigabytes
 from cooper_rl.engines.trl.rows import check_first, check_template
 from cooper_rl.errors import BadInputError
 
@@ -56,7 +64,7 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
             self.warn_once(f"the policy's weights are {name}: small steps are lost in rounding; load it in float32")
 
     def warn_once(self, text: str) -> None:
-        """Warns of each thing once a run."""
+        """Logs each warning once per run."""
         if text not in self.warned:
             self.warned.add(text)
             logger.warning(text)
@@ -64,8 +72,9 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
     def before_call(self, step: int, log_metric: Callable[[str, float], None] | None) -> bool:
         """Called by each call of the reward function. Tells whether stage 2 learns from the batch.
 
-        Without the callback's events stage 2 takes place at the first call of the next step. Training is told from
-        evaluation by the trainer's model, if `log_metric` is a trainer's; else the last batch of a step is trained on.
+        Without the callback's events stage 2 takes place at the first call of the next step. Whether the trainer is
+        evaluating is then read from its model, if `log_metric` belongs to a trainer; otherwise stage 2 learns from the
+        last batch of a step.
         """
         if self.args is not None:
             learns = self.in_step and bool(self.model.training)
@@ -98,7 +107,7 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
         if not self.stopped_by or state.global_step >= state.max_steps:
             core.journal.finish(state.global_step, time.monotonic() - self.started)
         self.signals.restore()
-        core.world.add_up([0.0])  # a rank that ends early would not wait for the others
+        core.ranks.add_up([0.0])  # a rank that ends early would not wait for the others
         if self.stopped_by == "signal" and state.global_step < state.max_steps:
             number = signal.Signals(self.signals.received or signal.SIGTERM)  # another rank may have received it
             told = f"{number.name}: stopped after step {state.global_step} with a checkpoint"
@@ -119,8 +128,8 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
         reward, core, batch, now = self.reward, self.reward.core, self.reward.batch, time.perf_counter()
         if not reward.calls:
             self.warn_once("the callback of a CooperReward works without it: add it to the trainer's reward_funcs")
-        cycle_ends = state.global_step % steps_of_a_batch(args) == 0
-        signalled = cycle_ends and core.world.add_up([float(self.signals.received > 0)])[0] > 0
+        cycle_ends = state.global_step % steps_per_batch(args) == 0
+        signalled = cycle_ends and core.ranks.add_up([float(self.signals.received > 0)])[0] > 0
         saving = control.should_save or signalled
         metrics: dict[str, float] = {}
         self.in_step, self.guarded = False, saving
@@ -164,6 +173,142 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
         if not self.guarded:  # somebody asked for this checkpoint after the guard's turn
             core.before_save(state.global_step)
         core.save(folder)
-        core.world.add_up([0.0])  # every rank has written its part
+        core.ranks.add_up([0.0])  # every rank has written its part
         if state.is_world_process_zero:
             complete_checkpoint(folder, state.global_step)
+
+
+class StepMetrics:
+    """Metrics of the steps since the last line.
+
+    TRL takes metrics from a reward function alone, and stage 2 comes after it. So trackers show a step's metrics in the
+    line of the next step. The run folder and `trainer.state.log_history` have each in the line of its own step. A
+    subclass of the trainer can do better: it sets `line`.
+    """
+
+    line: dict[str, list[float]] | None = None  # the trainer's own metrics of its next line
+
+    def __init__(self) -> None:
+        self.unlogged: dict[str, list[float]] = defaultdict(list)
+        self.unsent: dict[str, float] = {}  # of the last step; trackers have not got them yet
+        self.late: set[str] = set()  # what the trainer's next line has of an earlier step
+
+    def keep(self, metrics: Mapping[str, float]) -> None:
+        """Keeps a step's metrics for the next line."""
+        for name, value in metrics.items():
+            self.unlogged[name].append(value)
+            if self.line is not None:
+                self.line[name].append(value)
+        if self.line is None:
+            self.unsent.update(metrics)
+
+    def send(self, log_metric: Callable[[str, float], None] | None) -> None:
+        """Gives the last step's metrics to the trackers."""
+        if log_metric is None:
+            return
+        for name, value in self.unsent.items():
+            log_metric(name, value)
+        self.late |= self.unsent.keys()
+        self.unsent = {}
+
+    @property
+    def exact(self) -> bool:
+        """Whether the trainer's lines have each step's metrics."""
+        return self.line is not None
+
+    def complete(self, logs: dict[str, Any]) -> bool:
+        """Puts the metrics of a line's own steps into it: their means, as TRL has them of its own metrics.
+
+        Returns:
+            Whether there were such steps.
+        """
+        own = {name: sum(values) / len(values) for name, values in self.unlogged.items()}
+        for name in self.late - own.keys():
+            logs.pop(name, None)
+        logs.update(own)
+        self.unlogged, self.late = defaultdict(list), set()
+        return bool(own)
+
+
+class StopSignals:
+    """Takes note of signals while a run is trained. Handlers of somebody else's are left alone.
+
+    Args:
+        numbers: these signals are taken. A second one ends the run at once.
+    """
+
+    def __init__(self, *numbers: signal.Signals) -> None:
+        self.numbers = numbers
+        self.received = 0  # the number of the signal that this process has received
+        self.before: dict[signal.Signals, Any] = {}
+
+    def install(self) -> None:
+        """Takes the signals from now on. Python lets only the main thread do so."""
+        self.received = 0
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for number in self.numbers:
+            if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+                self.before[number] = signal.signal(number, self._receive)
+
+    def restore(self) -> None:
+        """Puts the handlers back that were there before."""
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+        self.before = {}
+
+    def _receive(self, number: int, frame: Any) -> None:
+        if self.received or not trains(frame):  # the second one, or training has ended with an error
+            self.restore()
+            os.kill(os.getpid(), number)
+            return
+        self.received = number
+        if number == signal.SIGINT:
+            logger.warning("stopping after this step, with a checkpoint; Ctrl-C again stops at once")
+
+
+def trains(frame: FrameType | None) -> bool:
+    """Whether a method `train` is at work, in a stack of calls."""
+    while frame is not None and frame.f_code.co_name != "train":
+        frame = frame.f_back
+    return frame is not None
+
+
+def measure(reward: Any, model: Any, tokenizer: Any, accelerator: Accelerator | None) -> dict[str, float]:
+    """The metrics of the held-out measurements; empty where the CooperReward has none. Every rank calls it."""
+    if reward.heldout is None:
+        return {}
+    accelerator = accelerator or Accelerator()  # which has the state of the trainer's
+    with (
+        unwrap_model_for_generation(model, accelerator) as policy,  # gathers a sharded policy
+        accelerator.autocast(),
+    ):
+        found: dict[str, float] = reward.heldout.measure(policy, tokenizer, reward.core.reward_model, reward.verifier)
+    return found
+
+
+def drop_gradient(model: Any, core: Any, device: torch.device) -> bool:
+    """Drops a gradient that is not finite on any rank, so that the optimiser leaves the weights alone."""
+    parameters = [p for p in model.parameters() if p.grad is not None]  # empty under DeepSpeed
+    corrupted = torch.zeros((), device=device)
+    for parameter in parameters:
+        grad = parameter.grad.to_local() if hasattr(parameter.grad, "to_local") else parameter.grad
+        corrupted += (~torch.isfinite(grad).all()).to(device)
+    dropped = bool(core.ranks.add_up([corrupted.item()])[0] > 0)
+    if dropped:
+        for parameter in parameters:
+            parameter.grad = None
+    return dropped
+
+
+def half_types(model: Any) -> list[str]:
+    """The types of 16 bits among the trained weights, by their names."""
+    types = {p.dtype for p in model.parameters() if p.requires_grad} & {torch.bfloat16, torch.float16}
+    return sorted(str(dtype).removeprefix("torch.") for dtype in types)
+
+
+def peak_gigabytes(device: torch.device) -> float:
+    """The peak memory so far: of the accelerator, or of this process on a CPU."""
+    if device.type == "cuda":
+        return int(torch.cuda.max_memory_allocated(device)) / 1e9
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9

@@ -1,30 +1,33 @@
-"""A run's folder: how a run begins it, and goes on in it."""
+"""A run's folder: how a run begins it, and goes on in it from the last checkpoint that is whole."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
+from transformers.trainer import TRAINER_STATE_NAME
 from trl import GRPOConfig
 from trl.trainer.utils import RepeatSampler
 
-from cooper_rl.checkpoints import damage_of
-from cooper_rl.engines.parts import environment, resolved
-from cooper_rl.engines.trl.arguments import batches_of
-from cooper_rl.engines.trl.config import CooperConfig
-from cooper_rl.errors import BadInputError
+from cooper_rl.checkpoints import COMPLETE, checkpoints, damage_of, last_checkpoint, step_of
+from cooper_rl.engines.config import CooperConfig, count_batches
+from cooper_rl.engines.loading import environment, resolved
+from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.method.journal import METRICS
 from cooper_rl.method.loop import Cooper
 from cooper_rl.method.monitor import STATE
 from cooper_rl.settings.checks import check_same, settings_of_run
-from cooper_rl.settings.commands import known_keys
 from cooper_rl.settings.method import CooperSettings
-from cooper_rl.settings.stage2 import UpdateSettings
+from cooper_rl.settings.recipe import known_keys
+from cooper_rl.settings.reward_model import UpdateSettings
 from cooper_rl.settings.train import TrainSettings
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.updater import RewardModelUpdater
@@ -49,14 +52,14 @@ def begin_run(
     """
     args, checkpoint = callback.args, None
     if state.global_step:
-        checkpoint = checkpoint_of(args, state, callback.checkpoint)
+        checkpoint = check_checkpoint(args, state, callback.checkpoint)
         check_same_run(core, args)
     else:
         if callback.recipe is None:  # with a recipe, `--resume` begins anew where there is no checkpoint yet
             check_new_folder(core, callback.resume_by)
         check_untrained(callback.reward.given)
     if isinstance(core.reward_model, RewardModelUpdater):
-        core.reward_model.create_scheduler(batches_of(args, state.max_steps))
+        core.reward_model.create_scheduler(count_batches(args, state.max_steps))
     begin_folder(callback, core, state)
     if checkpoint is not None:
         restore_order(dataloader, int(state.epoch or 0))
@@ -88,7 +91,7 @@ def check_new_folder(core: Cooper, resume_by: str) -> None:
         BadInputError: with the way on.
     """
     folder = core.journal.folder
-    if core.world.add_up([float((folder / METRICS).is_file())])[0]:
+    if core.ranks.add_up([float((folder / METRICS).is_file())])[0]:
         raise BadInputError(
             f"{folder}: already holds a run; continue it with {resume_by}, or choose another output_dir"
         )
@@ -119,7 +122,7 @@ def chosen_settings(args: GRPOConfig, settings: CooperSettings) -> dict[str, Any
     return {name: value for name, value in written.items() if isinstance(value, str | int | float | list | dict)}
 
 
-def checkpoint_of(args: Any, state: Any, given: Path | None) -> Path:
+def check_checkpoint(args: Any, state: Any, given: Path | None) -> Path:
     """The folder that holds the method's part of the checkpoint that a run goes on from.
 
     Raises:
@@ -137,11 +140,10 @@ def checkpoint_of(args: Any, state: Any, given: Path | None) -> Path:
 
 
 def check_same_run(core: Cooper, args: Any) -> None:
-    """Refuses to go on with settings by which this would not be the run that began in the folder.
+    """Refuses to resume with settings that would make this a different run.
 
     Raises:
-        BadInputError: another arm, seed or verifier, or a batch of another size, by which problems would be drawn
-            twice or left out.
+        BadInputError: the arm, seed or verifier differs, or the batch size, which would repeat or skip problems.
     """
     folder, method = core.journal.folder, core.settings
     old = settings_of_run(folder, TrainSettings)
@@ -150,7 +152,7 @@ def check_same_run(core: Cooper, args: Any) -> None:
     check_same(folder, old, method, COMPARED, "output_dir")
     machine = folder / "environment.json"
     processes = json.loads(machine.read_text()).get("processes") if machine.is_file() else None
-    before = old.per_device_train_batch_size * old.generation_batches * (processes or core.world.size)
+    before = old.per_device_train_batch_size * old.generation_batches * (processes or core.ranks.size)
     before = old.generation_batch_size or before
     if before != args.generation_batch_size:
         raise BadInputError(
@@ -160,7 +162,7 @@ def check_same_run(core: Cooper, args: Any) -> None:
 
 
 def restore_order(dataloader: Any, epoch: int) -> None:
-    """Gives TRL's sampler the order of this epoch. In a resumed run it would begin with that of the first again."""
+    """Gives TRL's sampler the order of this epoch. In a resumed run it would start over with the first one's."""
     sampler = dataloader
     while sampler is not None and not isinstance(sampler, RepeatSampler):
         inner = getattr(sampler, "batch_sampler", None)
@@ -169,3 +171,56 @@ def restore_order(dataloader: Any, epoch: int) -> None:
         sampler.generator.manual_seed(sampler.seed)
         for _ in range(epoch):  # the orders of the epochs before
             torch.randperm(sampler.num_samples, generator=sampler.generator)
+
+
+def find_checkpoint(args: Any, given: str | Path | bool | None) -> Path | None:
+    """The checkpoint to go on from: with True the last one in output_dir that is whole; None for a new run.
+
+    Raises:
+        BadInputError: there is none.
+    """
+    if not isinstance(given, bool):
+        return Path(given) if given else None
+    checkpoint = last_checkpoint(args.output_dir) if given else None
+    if given and checkpoint is None:
+        raise BadInputError(f"{args.output_dir}: has no whole checkpoint; leave out resume_from_checkpoint")
+    return checkpoint
+
+
+def is_finished(args: Any, checkpoint: Path) -> bool:
+    """Whether nothing is left to train after a checkpoint; transformers would take one step more.
+
+    Raises:
+        BadInputError: the run is to be shorter than it is.
+    """
+    step = step_of(checkpoint)
+    if 0 < args.max_steps < step:
+        raise BadInputError(
+            f"{checkpoint.parent}: has a checkpoint of step {step}; set max_steps, now {args.max_steps}, to that or"
+            " more"
+        )
+    if args.max_steps > 0:
+        return step == int(args.max_steps)
+    state = json.loads((checkpoint / TRAINER_STATE_NAME).read_text())
+    epochs = math.ceil(args.num_train_epochs)
+    return bool(state["global_step"] >= state["max_steps"] and state["num_train_epochs"] == epochs)
+
+
+@contextmanager
+def full_disk(folder: str | Path, resume_by: str) -> Iterator[None]:
+    """Turns the errors of the writers of a checkpoint on a full disk into one line.
+
+    Raises:
+        CooperError: a file could not be written.
+    """
+    try:
+        yield
+    except (OSError, SafetensorError, RuntimeError) as error:
+        written = isinstance(error, OSError | SafetensorError) or "inline_container" in str(error)  # torch.save's
+        newest = next(reversed(checkpoints(folder)), None)
+        if not written or newest is None or (newest / COMPLETE).is_file():
+            raise
+        raise CooperError(
+            f"{newest}: cannot be written ({error}); free disk space, then resume from the checkpoint before it with"
+            f" {resume_by}"
+        ) from error

@@ -1,4 +1,4 @@
-"""Rows of a data set as a trainer of TRL's has them: checked before training, and read as samples in each call."""
+"""Rows of a data set as a TRL trainer has them: checked before training, and read as samples in each call."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from transformers import PreTrainedTokenizerBase
 from cooper_rl.columns import assistant_text, question_text, reference_of, user_text, worked_solution_of
 from cooper_rl.errors import BadInputError
 from cooper_rl.generation import conversation
-from cooper_rl.generation.sample import rendered
-from cooper_rl.method.world import World
+from cooper_rl.generation.in_process import rendered
+from cooper_rl.method.protocols import Ranks
 from cooper_rl.records import Problem, Sample
 
 ROWS_AT_ONCE = 1000
 
 
-def samples_of(
+def read_samples(
     prompts: Sequence[Any],
     completions: Sequence[Any],
     columns: Mapping[str, Any],
@@ -41,13 +41,13 @@ def samples_of(
         record = {name: values[row] for name, values in lists.items()}
         place = f"row {row} of a batch"
         reference, aliases = reference_of(record, place, reference_column)
-        question, text = question_of(record, prompt, place), assistant_text(completion)
+        question, text = read_question(record, prompt, place), assistant_text(completion)
         name, worked = str(record.get("problem_id") or ""), worked_solution_of(record, reference_column)
         found.append(Sample(question, reference, text, name, worked, aliases=aliases))
     return found
 
 
-def question_of(record: Mapping[str, Any], prompt: Any, place: str) -> str:
+def read_question(record: Mapping[str, Any], prompt: Any, place: str) -> str:
     """The column `question` where it has one, else what the user says in the prompt.
 
     Raises:
@@ -64,25 +64,25 @@ def question_of(record: Mapping[str, Any], prompt: Any, place: str) -> str:
         raise BadInputError(f"{place}: column 'prompt': {error}") from error
 
 
-def group_size_of(prompts: Sequence[Any], world: World) -> int:
+def find_group_size(prompts: Sequence[Any], ranks: Ranks) -> int:
     """How many completions a prompt has, where no trainer tells: equal prompts that follow one another are a group."""
-    runs = [len(list(run)) for _, run in groupby(world.gather([repr(prompt) for prompt in prompts]))]
+    runs = [len(list(run)) for _, run in groupby(ranks.gather([repr(prompt) for prompt in prompts]))]
     return math.gcd(*runs) or 1
 
 
 def check_rows(dataset: Any, what: str = "the training data set", reference_column: str | None = None) -> None:
-    """Looks through a data set before training. Of a stream only the first row is looked at.
+    """Checks the rows of a data set before training; of a stream only the first.
 
     Raises:
         BadInputError: it is empty, or a row has no prompt or no reference answer; the message names row and column.
     """
-    if dataset is None or length_of(dataset) == 0:
+    if dataset is None or count_rows(dataset) == 0:
         raise BadInputError(f"{what} is empty")
-    stream = length_of(dataset) is None
+    stream = count_rows(dataset) is None
     for row, record in enumerate(_records(dataset)):
         place = f"{what}: row {row}"
         if "prompt" in record:
-            question_of(record, record["prompt"], place)
+            read_question(record, record["prompt"], place)
         elif "environment" not in record:  # which gives the prompt itself
             raise BadInputError(f"{place}: no column 'prompt'; it has {', '.join(sorted(map(str, record)))}")
         reference_of(record, place, reference_column)
@@ -90,7 +90,7 @@ def check_rows(dataset: Any, what: str = "the training data set", reference_colu
             return
 
 
-def length_of(dataset: Any) -> int | None:
+def count_rows(dataset: Any) -> int | None:
     """How many rows a data set has; None of a stream."""
     try:
         return len(dataset)
@@ -100,7 +100,7 @@ def length_of(dataset: Any) -> int | None:
 
 def _records(dataset: Any) -> Iterator[dict[str, Any]]:
     if not isinstance(dataset, Dataset):
-        length = length_of(dataset)
+        length = count_rows(dataset)
         yield from dataset if length is None else (dataset[row] for row in range(length))
         return
     for batch in dataset.iter(ROWS_AT_ONCE):
@@ -122,7 +122,7 @@ def check_data(dataset: Any, args: Any, reference_column: str | None = None, eva
             check_rows(each, "the evaluation data set", reference_column)
 
 
-def as_dataset(rows: Any) -> Any:
+def to_dataset(rows: Any) -> Any:
     """A list of rows as a data set; anything else as it is."""
     return Dataset.from_list(rows) if isinstance(rows, list) and rows else rows
 
@@ -134,7 +134,7 @@ def check_size(dataset: Any, args: Any) -> None:
         BadInputError: with both numbers.
     """
     needed = args.generation_batch_size // args.num_generations
-    length = length_of(dataset)
+    length = count_rows(dataset)
     if length is not None and length < needed:
         raise BadInputError(
             f"the training data set has {length} rows, and a generation batch needs {needed}"
@@ -154,7 +154,7 @@ def check_first(reward: Any, state: Any, args: Any, dataloader: Any) -> None:
         BadInputError: a setting needs more than a reward function, the data set cannot be trained on, or the run is
             finished. transformers would train a finished run for one step more.
     """
-    if reward.settings.credit != "outcome" and reward.policy_values is None:
+    if reward.settings.credit != "outcome" and reward.credit is None:
         raise BadInputError(
             f"credit = {reward.settings.credit}: a reward function has one reward for a completion; use CooperTrainer"
         )

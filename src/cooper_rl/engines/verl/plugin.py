@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 TRAINERS = "verl.trainer.ppo.v1"  # the package that knows verl's trainers, and is imported where one is chosen
-TRAINER = "cooper_rl.engines.verl.trainer"
+TRAINER = "cooper_rl.engines.verl.ppo_trainer"
 logger = logging.getLogger(__name__)
 
 

@@ -8,11 +8,11 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from cooper_rl.engines.verl.data import write_data
 from cooper_rl.engines.verl.limits import check_supported
 from cooper_rl.engines.verl.translate import cooper_settings, prompts_per_step, verl_settings
+from cooper_rl.engines.verl.verl_data import write_data
 from cooper_rl.errors import BadInputError, CooperError
-from cooper_rl.extras import optional
+from cooper_rl.parts import optional
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.train import TrainSettings
 
@@ -56,7 +56,7 @@ def configuration(settings: TrainSettings, recipe: Mapping[str, Any], *, resume:
     """verl's configuration of a recipe. The problems are written into the run folder.
 
     Raises:
-        BadInputError: there are fewer problems than a step takes, or what `composed` raises.
+        BadInputError: there are fewer problems than a step takes, or what `compose_config` raises.
     """
     from transformers import AutoTokenizer
 
@@ -67,10 +67,10 @@ def configuration(settings: TrainSettings, recipe: Mapping[str, Any], *, resume:
             f"{settings.dataset_name}: {files.problems} problems, and a step takes {prompts_per_step(settings)}; raise"
             " dataset_size, or lower the batch"
         )
-    return composed(verl_settings(settings, files, resume=resume), settings, recipe)
+    return compose_config(verl_settings(settings, files, resume=resume), settings, recipe)
 
 
-def composed(chosen: Mapping[str, Any], settings: TrainSettings, recipe: Mapping[str, Any]) -> Any:
+def compose_config(chosen: Mapping[str, Any], settings: TrainSettings, recipe: Mapping[str, Any]) -> Any:
     """verl's defaults with the chosen settings, by verl's own configuration loader.
 
     Raises:
@@ -85,7 +85,7 @@ def composed(chosen: Mapping[str, Any], settings: TrainSettings, recipe: Mapping
     with initialize_config_module("verl.trainer.config", version_base=None):
         config = compose("ppo_trainer")
     OmegaConf.set_struct(config, False)
-    known = names(OmegaConf.to_container(config, resolve=False))
+    known = dotted_names(OmegaConf.to_container(config, resolve=False))
     for place, value in chosen.items():
         added = place.startswith("+")
         if not added and place not in known:
@@ -101,13 +101,13 @@ def composed(chosen: Mapping[str, Any], settings: TrainSettings, recipe: Mapping
     return config
 
 
-def names(config: Mapping[str, Any], above: str = "") -> set[str]:
+def dotted_names(config: Mapping[str, Any], above: str = "") -> set[str]:
     """The dotted names of all settings and groups of settings."""
     found = set()
     for key, value in config.items():
         found.add(f"{above}{key}")
         if isinstance(value, Mapping):
-            found |= names(value, f"{above}{key}.")
+            found |= dotted_names(value, f"{above}{key}.")
     return found
 
 
@@ -129,15 +129,15 @@ def start(config: Any, settings: TrainSettings) -> None:
             cause = cause.cause
         if isinstance(cause, CooperError):
             raise cause from error
-        raise CooperError(died(settings, cause)) from error
+        raise CooperError(explain_end(settings, cause)) from error
     except Exception as error:  # a boundary: where Ray cannot start, it raises a bare Exception
         logger.error("verl ended with an error", exc_info=error)
-        raise CooperError(died(settings, error)) from error
+        raise CooperError(explain_end(settings, error)) from error
     finally:
         ray.shutdown()
 
 
-def died(settings: TrainSettings, cause: BaseException) -> str:
+def explain_end(settings: TrainSettings, cause: BaseException) -> str:
     """One line about a run that did not come to its end."""
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
     what = f"{type(cause).__name__}: {lines[0] if lines else ''}"

@@ -68,7 +68,7 @@ def _marked_letter(found: re.Match[str]) -> str:
 
 
 @lru_cache(maxsize=4096)
-def parsed(text: str) -> Any | None:
+def parse(text: str) -> Any | None:
     """A text without markup as a sympy expression. None if it cannot be read or is too large to compare."""
     text = _IN_DEGREES.sub(r"(\1*\\pi/180)", text.replace(OPEN, " ").replace(CLOSE, " "))
     text = _CHOOSE.sub(lambda found: "\\binom{{{}}}{{{}}}".format(*filter(None, found.groups())), text)
@@ -191,7 +191,7 @@ def close(a: Any, b: Any) -> bool:
     return bool(abs(a - b) <= max(abs(a), abs(b)) * sympy.Float("1e-25"))
 
 
-def renamed(expression: Any, old: tuple[str, ...], new: tuple[str, ...]) -> Any:
+def rename(expression: Any, old: tuple[str, ...], new: tuple[str, ...]) -> Any:
     """The same function with its arguments renamed."""
     names = {symbol_name(name): symbol_name(other) for name, other in zip(old, new, strict=True)}
     symbols = {s: sympy.Symbol(names[str(s)]) for s in expression.free_symbols if str(s) in names}
@@ -199,7 +199,7 @@ def renamed(expression: Any, old: tuple[str, ...], new: tuple[str, ...]) -> Any:
 
 
 def symbol_name(letter: str) -> str:
-    """The name that the symbol of a letter has in `parsed`."""
+    """The name that the symbol of a letter has in `parse`."""
     return _LETTER.sub(_marked_letter, letter)
 
 

@@ -8,13 +8,11 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from cooper_rl.verifiers.math import algebra, estimate
-from cooper_rl.verifiers.math.account import matters
-from cooper_rl.verifiers.math.date import Date
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Partial, Read
 from cooper_rl.verifiers.math.markup import CLOSE, OPEN
 from cooper_rl.verifiers.math.number import NEAR, Number, may_be_rounded, rounds_to
-from cooper_rl.verifiers.math.phrases import CONDITION, looks_mathematical
-from cooper_rl.verifiers.math.words import Words
+from cooper_rl.verifiers.math.phrases import CONDITION, looks_mathematical, matters
+from cooper_rl.verifiers.math.words import Date, Words
 
 LARGEST = 10**40  # values beyond it are not compared by their decimals
 MANY_DECIMALS = 20  # of a value that was computed from decimals
@@ -76,7 +74,7 @@ def choice_letter(form: AnswerForm) -> str:
 def as_sympy(form: AnswerForm) -> Any:
     """A number or expression in sympy; None if it cannot be parsed, or for any other form."""
     if isinstance(form, Expression):
-        return algebra.parsed(form.text)
+        return algebra.parse(form.text)
     if not isinstance(form, Number):
         return None
     value = algebra.sympy.Rational(form.value.numerator, form.value.denominator)
@@ -103,7 +101,7 @@ def _by_algebra(reference: Number | Expression, answer: Number | Expression) -> 
         return Comparison.NOT_KNOWN
     old, new = _arguments(answer), _arguments(reference)
     if len(old) == len(new):
-        b = algebra.renamed(b, old, new)
+        b = algebra.rename(b, old, new)
     if a.free_symbols != b.free_symbols:
         b = algebra.same_family(a, b)
     if a.free_symbols != b.free_symbols:  # authors mix C and c, and a policy may too

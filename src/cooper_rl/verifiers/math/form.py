@@ -1,6 +1,6 @@
 """The contract of an answer form: a class that reads a text as an answer of its kind, and compares two answers.
 
-Each form is one class in one file of this package; `reader.READ_ORDER` lists them in the order in which they are tried.
+Each form is one class of this package; `reader.READ_ORDER` lists them in the order in which they are tried.
 A form of a user's own is a subclass of `AnswerForm`, named in the verifier's name: `math+my_package.forms:Chemical`.
 """
 
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Self, TypeAlias, TypeVar
 
-from cooper_rl.verifiers.math.account import changes_nothing
 from cooper_rl.verifiers.math.markup import without_spaces
+from cooper_rl.verifiers.math.phrases import changes_nothing
 
 Part = TypeVar("Part")
 
@@ -85,7 +85,7 @@ Read: TypeAlias = Callable[[str], AnswerForm | None]
 class Partial(AnswerForm):
     """An answer with a part that was not read, such as a condition. It is never DIFFERENT.
 
-    It is EQUAL only where `left`, the part that was not read, changes nothing (`account.changes_nothing`).
+    It is EQUAL only where `left`, the part that was not read, changes nothing (`phrases.changes_nothing`).
     """
 
     kind: ClassVar[str] = "partial"

@@ -1,4 +1,4 @@
-"""Several answers in one: what sets, lists and tuples have in common."""
+"""Several answers in one: lists, sets in braces, points and tuples in brackets, matrices and column vectors."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Self
 
-from cooper_rl.verifiers.math.date import Date
 from cooper_rl.verifiers.math.expression import Expression, choice_letter
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Read, all_equal, compare, compare_unordered
-from cooper_rl.verifiers.math.markup import CLOSE, OPEN, split_top, without_marks
+from cooper_rl.verifiers.math.markup import CLOSE, OPEN, balanced, bracketed_parts, split_top, without_marks
 from cooper_rl.verifiers.math.number import Number, number
 from cooper_rl.verifiers.math.phrases import SEPARATOR, is_prose
-from cooper_rl.verifiers.math.words import Words
+from cooper_rl.verifiers.math.words import Date, Words, is_decision
 
 MAX_ITEMS = 64
 _LABEL = re.compile(rf"{OPEN}?[A-Za-z][A-Za-z ]*(?:\(\d\)|_\d)?{CLOSE}? ?[:=] ?(?P<value>.+)")
 PART_LABEL = re.compile(r"(?:^|(?<=[\s,;.]))\((?:[a-h]|[1-8]|i{1,3}|iv|v)\)[.:]? ")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,(?:\d{1,2}|\d{4,})")
 _COUNTED = re.compile(rf"\d[\d.,/]* ?{OPEN}?(?P<thing> ?[A-Za-z][A-Za-z ]*){CLOSE}?")  # 12 red balls
+SET_BUILDER = re.compile(r"\\\{ ?[A-Za-z](?: ?\\in ?\\?[a-zA-Z{}]+)? ?[|:] ?(?P<condition>.+)\\\}")
+_BRACES = (("\\{", "\\}"), ("{", "}"))
+_ENVIRONMENT = re.compile(r"\\begin ?\{(?P<name>[pbvB]?matrix|array)\}(?:\{[lcr|]+\})?(?P<body>.*)\\end ?\{(?P=name)\}")
 
 
 class Order(Enum):
@@ -149,3 +151,115 @@ def _choices(form: AnswerForm) -> frozenset[str] | None:
     if isinstance(form, Words | Expression) and re.fullmatch("[A-Ja-j]{2,6}", form.text):
         return frozenset(form.text.lower())
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerList(Group):
+    """`1, 2`, `x = 1 or x = 2`, `1 \\pm 2`, `Paolo: 18, Qing: 14`. The order does not count, unless all are words."""
+
+    order: ClassVar[Order] = Order.OPEN
+
+    @classmethod
+    def parse(cls, text: str, read: Read) -> AnswerList | None:
+        """Reads two or more answers without brackets. "No, it is not" counts as one answer."""
+        several = "\\pm" in text or len(split_top(text, SEPARATOR)) > 1 or len(PART_LABEL.findall(text)) > 1
+        if is_decision(text) or not several:
+            return None
+        return cls.of_text(text, read)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSet(Group):
+    """`\\{1, 2\\}`: several answers in any order."""
+
+    order: ClassVar[Order] = Order.NONE
+
+    @classmethod
+    def parse(cls, text: str, read: Read) -> AnswerSet | None:
+        """Reads a set that lists its items. `\\{x | x < 5\\}` is left to `reader.SetBuilder`."""
+        if SET_BUILDER.fullmatch(text):
+            return None
+        for opening, closing in _BRACES:
+            body = text.removeprefix(opening).removesuffix(closing)
+            if len(body) == len(text) - len(opening) - len(closing) and balanced(body):
+                return cls.of_text(body, read)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerTuple(Group):
+    """`(1, 2)`: several answers whose order counts."""
+
+    order: ClassVar[Order] = Order.KEPT
+
+    @classmethod
+    def parse(cls, text: str, read: Read) -> Self | None:
+        """Reads two or more parts in brackets. `[1, 2)` and `(1, \\infty)` have been read as intervals before."""
+        parts = bracketed_parts(text)
+        return cls.of_parts(parts, read) if len(parts) > 1 else None
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[str], read: Read) -> Self | None:
+        """The parts in their order; None if one of them has no form."""
+        items = [read(part) for part in parts[: MAX_ITEMS + 1]]
+        if len(items) > MAX_ITEMS or any(item is None for item in items):
+            return None
+        return cls(tuple(item for item in items if item is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix(AnswerForm):
+    """A matrix: rows of entries, each an answer of its own."""
+
+    kind: ClassVar[str] = "matrix"
+    library_decides: ClassVar[bool] = True
+    rows: tuple[tuple[AnswerForm, ...], ...]
+
+    @classmethod
+    def parse(cls, text: str, read: Read) -> Matrix | None:
+        """Reads a LaTeX matrix or array."""
+        found = _ENVIRONMENT.fullmatch(text)
+        if not found:
+            return None
+        rows = [row for row in found.group("body").replace("\\cr", "\\\\").split("\\\\") if row.strip()]
+        entries = [tuple(read(cell) for cell in row.split("&")) for row in rows]
+        if any(cell is None for row in entries for cell in row):
+            return None
+        return cls(tuple(tuple(cell for cell in row if cell is not None) for row in entries))
+
+    def compare(self, answer: AnswerForm) -> Comparison:
+        """Compares entry by entry. A vector is also compared with a point, and with one that is written across."""
+        if isinstance(answer, Matrix):
+            return self._with_matrix(answer)
+        return self._with_others(answer)
+
+    def compare_as_answer(self, reference: AnswerForm) -> Comparison:
+        return self._with_others(reference)
+
+    def _with_matrix(self, answer: Matrix) -> Comparison:
+        shape, other_shape = ([len(row) for row in form.rows] for form in (self, answer))
+        found = _same_entries(self.entries, answer.entries)
+        if shape == other_shape:
+            return found
+        return found.unless_equal if self.is_vector and answer.is_vector else Comparison.OPEN
+
+    def _with_others(self, other: AnswerForm) -> Comparison:
+        if isinstance(other, AnswerTuple) and self.is_vector:
+            return _same_entries(self.entries, other.items)
+        return Comparison.OPEN if isinstance(other, Number | Date | Expression | Group) else Comparison.NOT_KNOWN
+
+    @property
+    def entries(self) -> tuple[AnswerForm, ...]:
+        """All entries, row by row."""
+        return tuple(cell for row in self.rows for cell in row)
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether this is a single row or a single column, of more than one entry."""
+        return len(self.entries) > 1 and (len(self.rows) == 1 or all(len(row) == 1 for row in self.rows))
+
+
+def _same_entries(reference: Sequence[AnswerForm], answer: Sequence[AnswerForm]) -> Comparison:
+    if len(reference) != len(answer):
+        return Comparison.DIFFERENT if min(len(reference), len(answer)) > 1 else Comparison.OPEN
+    return all_equal(compare(a, b) for a, b in zip(reference, answer, strict=True))

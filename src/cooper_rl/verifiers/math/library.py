@@ -38,13 +38,13 @@ def explain_reading(reference: str, reading: Reading) -> Verification:
     answer = parse(reading.completion, parsing_timeout=None)
     if not answer:
         reason = Reason.UNKNOWN_FORM if has_answer(reading.completion, reference) else Reason.NO_ANSWER
-        return Verification(Verdict.UNPARSEABLE, reason, shown(gold[-1]))
+        return Verification(Verdict.UNPARSEABLE, reason, shorten(gold[-1]))
     same = bool(verify(gold, answer, timeout_seconds=None))
     if same and _false_positive(reference, gold, answer):
         same = False
     if not same and unclear(reference, reading):
-        return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, shown(gold[-1]), shown(answer[-1]))
-    return Verification.compared(same, shown(gold[-1]), shown(answer[-1]))
+        return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, shorten(gold[-1]), shorten(answer[-1]))
+    return Verification.compared(same, shorten(gold[-1]), shorten(answer[-1]))
 
 
 @lru_cache(maxsize=4096)
@@ -54,7 +54,7 @@ def _parse_reference(reference: str) -> list[Any]:
     return parsed
 
 
-def shown(value: Any) -> str:
+def shorten(value: Any) -> str:
     """A text or a parsed expression, as it is shown in the explanation of a verdict."""
     return str(value)[:_MAX_SHOWN]
 

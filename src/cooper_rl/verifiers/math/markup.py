@@ -1,19 +1,18 @@
-"""Removes LaTeX and Unicode markup from an answer, so that equal answers become equal text as often as possible.
+"""What a reader of a text sees, in one writing: hidden parts, LaTeX and signs of Unicode are taken out of it.
 
-It works on text only: nothing is evaluated, and the text that a pattern sees is bounded. The content of `\\text{...}`
-is kept between the marks OPEN and CLOSE, so that a unit "m" is not read as a variable m.
+Equal answers become equal text as often as possible. All works on text only: nothing is evaluated, nothing here knows
+what an answer means, and the text that a pattern sees is bounded. The content of `\\text{...}` is kept between the
+marks OPEN and CLOSE, so that a unit "m" is not read as a variable m.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import lru_cache
-
-from cooper_rl.verifiers.math.writing import plain_characters
 
 MAX_CHARACTERS = 4000
 OPEN, CLOSE = "⟦", "⟧"
-
 _SYNONYMS = {
     **dict.fromkeys(("dfrac", "tfrac", "cfrac"), "\\frac"),
     **dict.fromkeys(("le", "leq", "leqslant"), "<="),
@@ -58,6 +57,47 @@ _NO_BRACKET = re.compile(r"\\(left|right)\s*\.")
 _ANY_SPACES = re.compile(r"\s+")
 _SHORT_INDEX = re.compile(r"([_^])\{(\w)\}")
 _DIGITS_APART = re.compile(r"\d \d")
+_SIGNS = str.maketrans(
+    {
+        **dict.fromkeys("−–—‒﹣‐‑―－➖", "-"),
+        **dict.fromkeys("×∙⋅·", "*"),
+        **dict.fromkeys("÷⁄∕", "/"),
+        **{"≤": "<=", "≥": ">=", "⩽": "<=", "⩾": ">=", "≠": "!=", "≈": "\\approx ", "≡": "\\equiv "},
+        **{"√": "\\sqrt ", "∪": "\\cup ", "∈": "\\in ", "±": "\\pm ", "∅": "\\emptyset ", "∞": "\\infty ", "º": "°"},
+        **{"α": "\\alpha ", "β": "\\beta ", "θ": "\\theta ", "λ": "\\lambda ", "φ": "\\phi ", "π": "\\pi ", "µ": "μ"},
+        **{"‘": "'", "’": "'", "′": "'", "″": "''", "ℝ": "\\mathbb{R}", "∖": "\\setminus ", "⌊": "\\lfloor "},
+        **{"⌋": "\\rfloor ", "⌈": "\\lceil ", "⌉": "\\rceil ", "→": "\\to "},
+        **{"，": ",", "；": ";", "：": ":", "（": "(", "）": ")", "。": ". ", "％": "%", "、": ","},
+    }
+)
+_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ", "0123456789+-=()n")
+_LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₙ", "0123456789+-=()n")
+_RAISED_RUN = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ]+")
+_LOWERED_RUN = re.compile("[₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₙ]+")
+_FRACTION = re.compile("(\\d?)([¼-¾⅐-⅞↉])")
+_THIN = "\u00a0\u2007\u2009\u202f"
+_GROUPS = re.compile(  # 1\,234\,567, 1{,}234 and 1 234 with a thin space
+    rf"(?<![\d.,])(?P<first>\d{{1,3}})(?P<rest>(?:(?:\\[,;:!]|\{{,\}}|\{{\\,\}}|,\\! ?|[{_THIN}])\d{{3}})+)(?!\d)"
+)
+_NO_DIGIT = re.compile(r"\D+")
+_HINTS = ("%", "<", "phantom", "white", "iffalse", "comment", "transparent")
+_COMMENTS = (
+    re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL),
+    re.compile(r"\\iffalse\b.*?(?:\\fi\b|\Z)", re.DOTALL),
+    re.compile(r"\\begin\{comment\}.*?(?:\\end\{comment\}|\Z)", re.DOTALL),
+    re.compile(r"(?:(?<=\n)|\A)[ \t]*%(?![%\d])[^\n]*"),  # a line of its own
+    re.compile(r"(?<=\s)%\s*\\(?:boxed|fbox)[^\n]*"),
+    re.compile(r"(?<=[\s.;,:!?])(?<![\w})$*] )%[^\n]*\\(?:boxed|fbox)[^\n]*"),  # 50 % is no comment
+)
+_HIDING_ELEMENT = re.compile(
+    r"<(?P<tag>[a-z]+)\b[^<>]{0,200}(?:display\s*:\s*none|visibility\s*:\s*hidden|\bhidden\b|font-size\s*:\s*0"
+    r"|color\s*[:=]\s*[\"']?\s*(?:white|transparent|#fff))[^<>]{0,200}>.*?(?:</(?P=tag)>|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
+_HIDING_COMMAND = re.compile(
+    r"\\[hv]?phantom\s*\{|\\(?:text)?color\s*(?:\[\w+\])?\{\s*(?:white|transparent|1,\s*1,\s*1|FFFFFF|ffffff)\s*\}\s*\{?"
+)
+_BRACE = re.compile(r"[{}]")
 
 
 @lru_cache(maxsize=8192)
@@ -82,11 +122,11 @@ def strip_markup(text: str) -> str:
     text = _BARE_FRACTION.sub(lambda f: f"\\frac{{{f.group(1) or f.group(2)}}}{{{f.group(3) or f.group(4)}}}", text)
     text = _BARE_ROOT.sub(lambda f: f"\\sqrt{{{f.group(1) or f.group(2)}}}", text)
     if _ELLIPSIS.search(text):  # 0.333... is not 0.333
-        return _stripped(text).removesuffix("\\ldots").rstrip(_TRAILING) + "\\ldots"
-    return _stripped(text)
+        return _strip_edges(text).removesuffix("\\ldots").rstrip(_TRAILING) + "\\ldots"
+    return _strip_edges(text)
 
 
-def _stripped(text: str) -> str:
+def _strip_edges(text: str) -> str:
     text = _ANY_SPACES.sub(" ", text).lstrip(_LEADING)
     end = text.rstrip(_TRAILING)
     return end + "\\}" if text[len(end) :].startswith("\\}") else end
@@ -95,7 +135,7 @@ def _stripped(text: str) -> str:
 @lru_cache(maxsize=1024)  # reading a number needs the same text several times
 def without_marks(text: str) -> str:
     """A text that `strip_markup` gave, without the marks OPEN and CLOSE; for comparing words."""
-    return _stripped(text.replace(OPEN, " ").replace(CLOSE, " "))
+    return _strip_edges(text.replace(OPEN, " ").replace(CLOSE, " "))
 
 
 @lru_cache(maxsize=8192)
@@ -144,3 +184,51 @@ def bracketed_parts(text: str) -> list[str]:
     if text[0] not in "([" or text[-1] not in ")]" or not balanced(text[1:-1]):
         return []
     return split_top(text[1:-1], "[,;]")
+
+
+def plain_characters(text: str) -> str:
+    """A text with each sign in one writing: `²` as `^{2}`, `½` as ` 1/2`, `−` as `-`, digits of any script as ours."""
+    if not text.isascii():
+        text = _RAISED_RUN.sub(lambda run: f"^{{{run.group().translate(_RAISED)}}}", text)
+        text = _LOWERED_RUN.sub(lambda run: f"_{{{run.group().translate(_LOWERED)}}}", text)
+        text = _FRACTION.sub(lambda found: f"{found[1]} {_fraction(found[2])}", text)
+        text = _GROUPS.sub(_join, text)
+        text = unicodedata.normalize("NFKC", text.translate(_SIGNS)).translate(_SIGNS)
+        text = "".join(_digit(c) for c in text)
+    return _GROUPS.sub(_join, text) if "\\" in text or "{" in text else text
+
+
+def _fraction(sign: str) -> str:
+    return unicodedata.normalize("NFKC", sign).replace("⁄", "/")
+
+
+def _join(found: re.Match[str]) -> str:
+    return found["first"] + _NO_DIGIT.sub("", found["rest"])
+
+
+def _digit(character: str) -> str:
+    if character.isascii() or not character.isdecimal():
+        return character
+    return str(unicodedata.decimal(character))
+
+
+def visible(text: str) -> str:
+    """The text without what is hidden in it."""
+    if not any(hint in text for hint in _HINTS):
+        return text
+    for pattern in _COMMENTS:
+        text = pattern.sub("", text)
+    text = _HIDING_ELEMENT.sub("", text)
+    while found := _HIDING_COMMAND.search(text):
+        text = text[: found.start()] + text[_end_of_group(text, found) :]
+    return text
+
+
+def _end_of_group(text: str, found: re.Match[str]) -> int:
+    """Where the text ends that a command hides: at the brace that closes its own, or the one that it stands in."""
+    depth = 1
+    for brace in _BRACE.finditer(text, found.end()):
+        depth += 1 if brace.group() == "{" else -1
+        if depth == 0:
+            return brace.end() if found.group().endswith("{") else brace.start()
+    return len(text)

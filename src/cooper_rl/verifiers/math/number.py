@@ -9,12 +9,11 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
 
-from cooper_rl.verifiers.math.account import same_label
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Read
-from cooper_rl.verifiers.math.labels import without_label
 from cooper_rl.verifiers.math.markup import CLOSE, OPEN, without_marks
 from cooper_rl.verifiers.math.numerals import MAX_DIGITS, in_digits, in_words
-from cooper_rl.verifiers.math.units import in_one_unit, known_unit, measure, other_unit
+from cooper_rl.verifiers.math.phrases import same_label
+from cooper_rl.verifiers.math.units import in_one_unit, known_unit, measure, other_unit, without_label
 
 MIN_DIGITS = 3  # that a rounded value must write
 NEAR = 200  # two values closer than one part in so many may differ by rounding

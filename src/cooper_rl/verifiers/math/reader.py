@@ -1,4 +1,7 @@
-"""Finds the form of an answer: the forms are tried in order, and the first that can read the text is taken."""
+"""Finds the form of an answer: the forms are tried in order, and the first that can read the text is taken.
+
+Among them are notations around an answer that do not change its form: `x = 5`, `(5)`, `\\{x | x < 5\\}`.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +11,15 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Protocol
 
-from cooper_rl.verifiers.math.answer_list import AnswerList
-from cooper_rl.verifiers.math.answer_set import AnswerSet
-from cooper_rl.verifiers.math.answer_tuple import AnswerTuple
-from cooper_rl.verifiers.math.chain import Chain, Ratio
-from cooper_rl.verifiers.math.date import Date
 from cooper_rl.verifiers.math.expression import Expression
-from cooper_rl.verifiers.math.form import AnswerForm, Read
-from cooper_rl.verifiers.math.intervals import Intervals
-from cooper_rl.verifiers.math.markup import CLOSE, OPEN, strip_markup
-from cooper_rl.verifiers.math.matrix import Matrix
+from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Partial, Read, compare
+from cooper_rl.verifiers.math.group import SET_BUILDER, AnswerList, AnswerSet, AnswerTuple, Matrix
+from cooper_rl.verifiers.math.markup import CLOSE, OPEN, bracketed_parts, split_top, strip_markup
 from cooper_rl.verifiers.math.number import Number
-from cooper_rl.verifiers.math.relation import Congruence, Relation
+from cooper_rl.verifiers.math.phrases import CONDITION, NAME, SEPARATOR
+from cooper_rl.verifiers.math.relation import Chain, Congruence, Intervals, Ratio, Relation
 from cooper_rl.verifiers.math.units import CURRENCIES
-from cooper_rl.verifiers.math.words import Words
-from cooper_rl.verifiers.math.wrapped import Assignment, Brackets, SetBuilder
+from cooper_rl.verifiers.math.words import Date, Words
 
 MAX_DEPTH = 6
 MAX_CHARACTERS = 2000
@@ -31,8 +28,6 @@ _INTEGER = re.compile(  # the note on k in k \pi: ", k \in \mathbb{Z}", "(k \in 
     r"(?:[,;(]|\b(?:where|with|for)\b) {0,4}(?:(?:where|with|for)\b)? {0,4}(?:(?:any|all)\b)? {0,4}"
     r"(?P<letter>[kmn]) {0,4}(?:\\in {0,4}(?:\\math(?:bb|bf))? {0,4}\{? {0,4}Z {0,4}\}?|is any? integer|integer)[ )]*"
 )
-
-
 _CURRENCY = re.compile(
     r"[-+\s(]*(?:\\(?=\$)|(?=[€£¥₹])|(?=\$\s*[-\d.,]+\s*\Z))(?P<sign>[$€£¥₹])\s*[-\d.,]+"
 )  # $5$ is 5
@@ -41,6 +36,11 @@ _MAGNITUDE = {"K": "thousand", "M": "million", "B": "billion"}
 _EXACTLY = "(?:exactly|precisely|only|just|a total of|equal to) "
 _LEAD = re.compile(rf"\A{_EXACTLY}|(?<=\A{OPEN}){_EXACTLY}")
 _EDGES = re.compile(r"\A(?:[ ,;]|\.(?!\d))+|[ .,;]+\Z")
+_ASSIGNMENT = re.compile(
+    rf"(?P<name>{NAME}) ?(?P<arguments>\([A-Za-z0-9, \\]*\))? ?(?P<sign>=|:=|\\in\b) ?(?P<value>[^=].*)"
+)
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_TUPLE_NAME = re.compile(r"\([^()=]*(?:\([^()]*\)[^()=]*)*\) ?= ?(?P<value>[^=].*)")
 
 
 class Shape(Protocol):
@@ -48,6 +48,56 @@ class Shape(Protocol):
 
     @classmethod
     def parse(cls, text: str, read: Read) -> AnswerForm | None: ...
+
+
+class Assignment:
+    """`x = 5`, `f(x) = 2x`, `(x, y) = (1, 2)` and `x \\in [1, 2]`, which are read as their value."""
+
+    @classmethod
+    def parse(cls, text: str, read: Read) -> AnswerForm | None:
+        """The form of the value. An expression keeps the name on the left side.
+
+        The value is `Partial` where a condition or a further side is left out.
+        """
+        found = _ASSIGNMENT.fullmatch(text)
+        if found and found.group("sign") != "\\in" and len(split_top(_THOUSANDS.sub("", text), SEPARATOR)) > 1:
+            return None
+        named = found or _TUPLE_NAME.fullmatch(text)
+        if not named:
+            return None
+        value = CONDITION.sub("", named.group("value"))
+        first, *others = re.split(r"\\approx|(?<![<>!:])=", value)
+        form = read(first)
+        if isinstance(form, Expression) and found and not form.name:
+            arguments = found.group("arguments")
+            names = tuple(a.strip() for a in arguments.strip("()").split(",")) if arguments else ()
+            form = Expression(form.text, found.group("name"), names)
+        if form is None:
+            return None
+        same = all(compare(form, side) is Comparison.EQUAL for side in map(read, others) if side)
+        left = named.group("value")[len(value if same else first) :]
+        return Partial(form, left) if others or left else form
+
+
+class SetBuilder:
+    """`\\{x | x < 5\\}`, which is read as its condition."""
+
+    @classmethod
+    def parse(cls, text: str, read: Read) -> AnswerForm | None:
+        """The form of the condition, if it is a condition on a variable."""
+        found = SET_BUILDER.fullmatch(text)
+        form = read(found.group("condition")) if found else None
+        return form if isinstance(form, Intervals | Relation) else None
+
+
+class Brackets:
+    """`(5)`, which is read as its content."""
+
+    @classmethod
+    def parse(cls, text: str, read: Read) -> AnswerForm | None:
+        """The form of the content, if it is a single part in round brackets."""
+        parts = bracketed_parts(text)
+        return read(parts[0]) if len(parts) == 1 and text[0] == "(" and text[-1] == ")" else None
 
 
 READ_ORDER: tuple[type[Shape], ...] = (

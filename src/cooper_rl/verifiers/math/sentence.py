@@ -1,12 +1,21 @@
-"""What a text in prose says at its end, where it has neither a box nor a cue such as "the answer is"."""
+"""What prose says of a number: it states it in its last sentence, changes its value, or does not have it at all.
+
+This decides texts that have neither a box nor a cue such as "the answer is", and texts that were cut off.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
+from fractions import Fraction
 
-from cooper_rl.verifiers.math.account import is_changed
-from cooper_rl.verifiers.math.numerals import NUMBER_WORDS
+from cooper_rl.verifiers.math.form import AnswerForm, Comparison
+from cooper_rl.verifiers.math.group import Group
+from cooper_rl.verifiers.math.markup import strip_markup
+from cooper_rl.verifiers.math.number import Number, number
+from cooper_rl.verifiers.math.numerals import NUMBER_WORDS, in_words
+from cooper_rl.verifiers.math.phrases import is_changed
 
 MAX_SENTENCE = 300
 MAX_SHORT = 120  # of a sentence whose expression may be its answer
@@ -32,6 +41,38 @@ _UNCOMPUTED = re.compile(
     r"\\(?:binom|log|ln|sin|cos|tan|sum|prod|int|lfloor|lceil|sqrt)|\d ?[CP] ?\d"
     r"|\}?_ ?\{?\d+\}? ?[CP]|[CP]\(\d|\d ?!|\b[Ff]or every \d"
 )
+_NUMBER = re.compile(r"[-+]?\d(?:[\d.,/]*\d)?")
+_SIGN = re.compile(
+    r"(?:(?:^|[\s$(]|(?<!_)\{)(?P<sign><=|>=|<|>|≤|≥|≠|!=)"
+    r"|\\(?:neq?|not\s*=|geq?|leq?|gt|lt|geqslant|leqslant)(?![a-z]))[\s{}$(\\]*\Z"
+)
+NEAR_THE_END = 80  # characters of a running text that are looked at
+MAX_FIGURES = 2000  # different ones in a text; with more, nothing is proved
+MAX_POWER = 40
+_FIGURE = re.compile(
+    r"[-+]?[$€£]?(?:\d[\d,]*(?:\.\d+)?|(?<![\d.])\.\d+)(?:/\d+)?%?|-? ?\\[dtc]?frac ?\{? ?\d+ ?\}? ?\{? ?\d+ ?\}?"
+    r"|\d*\.\d*\\(?:overline|bar) ?\{? ?\d+ ?\}?"
+)
+_POWER_OF_TEN = re.compile(
+    r"-?\d+(?:\.\d+)? ?(?:\*|x|\\times|\\cdot) ?10 ?\^ ?\{? ?[-+]?\d+ ?\}?|\d+(?:\.\d+)?[eE][-+]?\d+"
+)
+_SIMPLE = re.compile(r"-?\d+(?:\.\d+)?")  # without what may separate numbers: 3/4 is also 3 and 4
+_NEGATIVE = re.compile(r"\b(?:minus|negative) (\d[\d,]*(?:\.\d+)?)", re.IGNORECASE)
+_GROUPED = re.compile(r"(?<!\d)\d{1,3}(?: \d{3})+(?!\d)")
+_POWER = re.compile(r"(\d{1,6}) ?(?:\^|\*\*) ?\{? ?(\d{1,2})|\\sqrt ?\{? ?(\d+)|(\d{1,2}) ?!")
+_IN_WORDS = re.compile(rf"\b(?:(?:{'|'.join(NUMBER_WORDS)}|and)\b[\s-]?)+", re.IGNORECASE)
+_SAID = {
+    re.compile(rf"\b(?:{words})", re.IGNORECASE): Fraction(value)
+    for words, value in {
+        "half|halv": "1/2",
+        "third": "1/3",
+        "quarter": "1/4",
+        "once|single|sole|only": "1",
+        "twice|doubl|both|couple|pair": "2",
+        "thrice|tripl": "3",
+        "no|none|nothing|never|zero": "0",
+    }.items()
+}
 
 
 def last_sentence(text: str, *, bold: bool = False) -> str:
@@ -66,3 +107,64 @@ def is_uncomputed(text: str) -> bool:
     """Whether the last sentence has an expression whose value is not written, so that a number may be said in it."""
     sentence = last_sentence(text)
     return len(sentence) <= MAX_SHORT and bool(_UNCOMPUTED.search(sentence)) and text.rstrip()[-1:] in ".$)!}"
+
+
+def qualifier(text: str, value: Number | None = None, completion: str = "") -> str:
+    """The words or signs beside the last number of a text that make it say another value; "" if there are none.
+
+    Args:
+        value: only a number that equals this one counts; None takes any.
+        completion: where the text is from. There `>` may be the mark of a quotation, or the end of an arrow.
+    """
+    end = text[-NEAR_THE_END:]
+    numbers = list(_NUMBER.finditer(end))
+    if not numbers:
+        return ""
+    last, before, after = numbers[-1], end[: numbers[-1].start()], end[numbers[-1].end() :]
+    own = number(last.group())
+    if value is not None and own is not None and own.value != value.value:
+        return ""
+    sign = _SIGN.search(before)
+    mark = sign["sign"] if sign else None
+    if mark in ("<", ">") and re.search(rf"(?:^|\n|[=-])\s*{mark}\s*{re.escape(last.group())}", completion):
+        return ""
+    return sign.group().strip() if sign else is_changed(before, after)
+
+
+def is_absent(gold: AnswerForm | None, text: str) -> bool:
+    """Whether a text with numbers surely does not state this one, or one of these: it is not among its numbers.
+
+    A time or a number with a unit is never absent, since it has many writings ("3 hours and 22 minutes"). Nor is any
+    number where the last sentence has an expression that is not computed.
+    """
+    if isinstance(gold, Group):
+        return any(is_absent(item, text) for item in gold.items)
+    if isinstance(gold, Number) and (gold.clock or gold.unit or is_uncomputed(text)):
+        return False
+    figures = _figures(text) if isinstance(gold, Number) else set()
+    if not isinstance(gold, Number) or not 0 < len(figures) <= MAX_FIGURES:
+        return False
+    return all(gold.compare(each) is Comparison.DIFFERENT for each in _numbers(text, figures))
+
+
+def _figures(text: str) -> set[str]:
+    """The numbers in digits, as written, in every way in which their signs and separators may be meant."""
+    figures = {found.group().rstrip(",") for found in _FIGURE.finditer(text)}
+    figures |= {found.group().replace(" ", "") for found in _GROUPED.finditer(text)}
+    figures |= {found.group() for found in _SIMPLE.finditer(text)}
+    figures |= {found.group().replace("x", "*") for found in _POWER_OF_TEN.finditer(text)}
+    figures |= {f"-{found[1]}" for found in _NEGATIVE.finditer(text)}
+    return figures | {figure.lstrip("-+") for figure in figures}
+
+
+def _numbers(text: str, figures: set[str]) -> Iterator[Number]:
+    """The numbers in digits and in words, and the values of powers, roots and factorials."""
+    yield from (found for figure in figures if (found := number(strip_markup(figure))))
+    for words in {found.group().strip(" -\n") for found in _IN_WORDS.finditer(text)}:
+        yield from (Number(said[0]) for each in (words, *re.split(r"[\s-]+", words)) if (said := in_words(each)))
+    yield from (Number(value) for said, value in _SAID.items() if said.search(text))
+    for base, exponent, root, factorial in _POWER.findall(text):
+        if base:
+            yield Number(Fraction(int(base) ** min(int(exponent), MAX_POWER)))
+        else:
+            yield Number(Fraction(math.isqrt(int(root)) if root else math.factorial(int(factorial))))

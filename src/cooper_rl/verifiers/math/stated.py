@@ -6,21 +6,21 @@ It works on text only; nothing is evaluated.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
-from cooper_rl.verifiers.math.day_names import WEEKDAYS
-from cooper_rl.verifiers.math.markup import BOLD_EDGE, strip_markup
+from cooper_rl.records import Reason, Verdict, Verification
+from cooper_rl.verifiers.math.markup import BOLD_EDGE, strip_markup, visible, without_spaces
 from cooper_rl.verifiers.math.number import number
 from cooper_rl.verifiers.math.numerals import NUMBER_WORDS
-from cooper_rl.verifiers.math.visible import visible
+from cooper_rl.verifiers.math.words import WEEKDAYS
 
 MAX_BARE = 300
 MAX_QUOTE = 2000
 MAX_BOXES = 64  # only the last boxes are read
 MAX_BOX = 2000  # characters that a box may have
-RECENT = 4  # readings that are cached, since the worker asks again for what its verifier has read
+RECENT = 4  # readings that are cached, since `complete` asks again for what the verifier has read
 
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
 _BRACE = re.compile(r"[{}]")
@@ -99,6 +99,31 @@ class Reading:
     gaps: tuple[str, ...] = ()
     bare: bool = False
     corrected: bool = False
+
+
+def complete(found: Verification, reference: str, completion: str) -> Verification:
+    """A verification with `several_answers` and `answer` filled in.
+
+    A simple verifier calls a text without any answer a mismatch. It gets the reason `NO_ANSWER`, and keeps its verdict.
+    """
+    reading = read(completion)
+    mismatch = found.verdict is Verdict.INCORRECT and found.reason is Reason.MISMATCH
+    if mismatch and not has_answer(reading.completion, reference):
+        return replace(found, reason=Reason.NO_ANSWER)
+    several = hedged(reading)
+    stated = reading.stated or (found.parsed_answer if found.verdict is Verdict.CORRECT else None)
+    if several or found.reason is Reason.CONTRADICTION:
+        stated = None
+    return replace(found, several_answers=several, answer=one_writing(stated) if stated else None)
+
+
+@lru_cache(maxsize=4096)
+def one_writing(answer: str) -> str | None:
+    """The answer as a text that is the same for answers that differ in markup, case and spaces, or are one number."""
+    text = strip_markup(answer)
+    found = number(text)
+    bare = found and not (found.unit or found.base or found.clock)
+    return str(found.value) if found and bare else without_spaces(text).casefold() or None
 
 
 @lru_cache(maxsize=RECENT)

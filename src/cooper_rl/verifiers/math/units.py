@@ -1,20 +1,22 @@
-"""Units of measurement: which texts are one, and what they measure (by pint, which is loaded when two units meet).
+"""What stands after a numeral: a label ("7 stuffed goats"), a magnitude ("2 million") or a unit ("5.4 m s^{-2}").
 
-pint by itself takes many words for units: it reads "cats" as hundredths of an atmosphere second. So a text is a unit
-only if each of its factors is a name or a symbol that is listed here.
+What a unit measures is known by pint, which is loaded when two units meet. pint by itself takes many words for units:
+it reads "cats" as hundredths of an atmosphere second. So a text is a unit only if each of its factors is a name or a
+symbol that is listed here.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from cooper_rl.verifiers.math.numerals import MAX_DIGITS
+from cooper_rl.verifiers import pipe
+from cooper_rl.verifiers.math.markup import OPEN, without_marks
+from cooper_rl.verifiers.math.numerals import MAGNITUDES, MAX_DIGITS, NUMBER_WORDS, in_words
+from cooper_rl.verifiers.math.phrases import MAX_LABEL, matters
 
 _PREFIXES = ("pico", "nano", "micro", "milli", "centi", "deci", "hecto", "kilo", "mega", "giga", "tera")
 _SHORT_PREFIXES = ("p", "n", "μ", "m", "c", "d", "h", "k", "M", "G", "T")
@@ -27,66 +29,31 @@ _WITHOUT_PREFIX = """
     quart pint cup tablespoon teaspoon knot atmosphere torr psi horsepower degree radian steradian revolution dollar
     cent euro yen rupee celsius fahrenheit lightyear rpm mph kph stone furlong
 """
+
+
+def _table(text: str) -> dict[str, str]:
+    """A table of names from a text of `name:other` pairs."""
+    return dict(pair.split(":") for pair in text.split())
+
+
 _PREFIXED, _PLAIN = _WITH_PREFIX.split(), _WITHOUT_PREFIX.split()
-_SPELLINGS = {
-    **{"metre": "meter", "litre": "liter", "amp": "ampere", "electronvolt": "electron_volt", "tonne": "metric_ton"},
-    **{"feet": "foot", "inches": "inch", "celsius": "degC", "fahrenheit": "degF", "lightyear": "light_year"},
-    **{"mph": "mile/hour", "kph": "kilometer/hour", "kmh": "kilometer/hour", "kmph": "kilometer/hour"},
-    **{"sec": "second", "hr": "hour", "hrs": "hour", "yr": "year", "wk": "week", "lbs": "pound", "ozs": "ounce"},
-    **{
-        "cc": "centimeter**3",
-        "atm": "atmosphere",
-        "hp": "horsepower",
-        "centuries": "century",
-        "rpm": "revolution/minute",
-    },
-}
-_SYMBOLS = {  # that take prefixes, with what pint calls them
-    **{"m": "meter", "g": "gram", "s": "second", "L": "liter", "l": "liter", "N": "newton", "J": "joule", "W": "watt"},
-    **{
-        "Pa": "pascal",
-        "V": "volt",
-        "A": "ampere",
-        "Ω": "ohm",
-        "Hz": "hertz",
-        "K": "kelvin",
-        "mol": "mole",
-        "C": "coulomb",
-    },
-    **{
-        "F": "farad",
-        "T": "tesla",
-        "H": "henry",
-        "Wb": "weber",
-        "eV": "electron_volt",
-        "cal": "calorie",
-        "Wh": "watt_hour",
-    },
-    **{"bar": "bar", "M": "molar"},
-}
-_PLAIN_SYMBOLS = {
-    **{
-        "min": "minute",
-        "h": "hour",
-        "in": "inch",
-        "ft": "foot",
-        "yd": "yard",
-        "mi": "mile",
-        "lb": "pound",
-        "oz": "ounce",
-    },
-    **{"ha": "hectare", "gal": "gallon", "rad": "radian", "°C": "degC", "°F": "degF", "¢": "cent", "ml": "milliliter"},
-    **{"Kg": "kilogram", "KG": "kilogram", "Km": "kilometer", "KM": "kilometer", "kw": "kilowatt", "hz": "hertz"},
-    **{
-        "ev": "electron_volt",
-        "kj": "kilojoule",
-        "pa": "pascal",
-        "CM": "centimeter",
-        "mol": "mole",
-        "d": "day",
-        "u": "dalton",
-    },
-}
+_SPELLINGS = _table("""
+    metre:meter litre:liter amp:ampere electronvolt:electron_volt tonne:metric_ton feet:foot inches:inch
+    celsius:degC fahrenheit:degF lightyear:light_year mph:mile/hour kph:kilometer/hour kmh:kilometer/hour
+    kmph:kilometer/hour sec:second hr:hour hrs:hour yr:year wk:week lbs:pound ozs:ounce cc:centimeter**3
+    atm:atmosphere hp:horsepower centuries:century rpm:revolution/minute
+""")
+# Symbols that take prefixes, with what pint calls them.
+_SYMBOLS = _table("""
+    m:meter g:gram s:second L:liter l:liter N:newton J:joule W:watt Pa:pascal V:volt A:ampere Ω:ohm Hz:hertz
+    K:kelvin mol:mole C:coulomb F:farad T:tesla H:henry Wb:weber eV:electron_volt cal:calorie Wh:watt_hour bar:bar
+    M:molar
+""")
+_PLAIN_SYMBOLS = _table("""
+    min:minute h:hour in:inch ft:foot yd:yard mi:mile lb:pound oz:ounce ha:hectare gal:gallon rad:radian °C:degC
+    °F:degF ¢:cent ml:milliliter Kg:kilogram KG:kilogram Km:kilometer KM:kilometer kw:kilowatt hz:hertz
+    ev:electron_volt kj:kilojoule pa:pascal CM:centimeter mol:mole d:day u:dalton
+""")
 _NAMES = {
     **{name: name for name in (*_PREFIXED, *_PLAIN)},
     **{prefix + name: prefix + _SPELLINGS.get(name, name) for prefix in _PREFIXES for name in _PREFIXED},
@@ -129,10 +96,24 @@ _STEPS = {
     **dict.fromkeys(("ounce", "pound", "ton"), frozenset((16, 2000, 32000))),
 }
 _CALENDAR = {"month": 1, "year": 12, "decade": 120, "century": 1200}  # not compared with days
-
-
-# A context around the loading of pint, which takes a second or two. A worker tells its pool, which waits.
-around_loading: Callable[[], AbstractContextManager[None]] = nullcontext
+_NUMERAL = re.compile(
+    r"(?:\\frac ?\{[^{}]*\} ?\{[^{}]*\}|\\(?:overline|bar) ?\{? ?\d+ ?\}?|(?<=\d)[eE][-+]?\d+|and ?(?=\\frac|\d)"
+    rf"|[^A-Za-zμΩ¢°\u4e00-\u9fff\\{OPEN}])*"
+)
+_COUNTS = "|".join(NUMBER_WORDS)
+_COUNTED = re.compile(
+    rf"(?P<numeral>(?:half an? |an? )?(?:{_COUNTS})(?:[ -](?:(?:{_COUNTS})\b|and(?= (?:{_COUNTS})\b)))*) (?P<rest>.+)",
+    re.IGNORECASE,
+)
+_ENDS = re.compile(r"[\d})%]\Z")
+_COUNTER = re.compile("[\u4e00-\u9fff]{1,3}")  # 260个
+_MANY = re.compile("[十百千万萬亿億兆分半倍]")
+_LABEL = re.compile(r"[A-Za-z][A-Za-z'/., ()-]*(?: ?\^ ?\{? ?-?[1-4] ?\}?)?")
+_NO_LABEL = re.compile(r"\b(?:pi|sqrt|mod|sin|cos|tan|ln|log|choose|[pa]\.? ?m)\b")
+_MORE_MAGNITUDES = {"k": 10**3, "K": 10**3, "lakh": 10**5, "lakhs": 10**5, "crore": 10**7, "crores": 10**7}
+_AMBIGUOUS_MAGNITUDE = re.compile(r"(?:m|M|mm|mn|b|B|bn|T|tn)\b")
+_ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b")
+_WITH_SPACE = frozenset("mgslhLNJWVAK")  # letters that are a unit after a space: 5 m is a length, 5m a product
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +182,7 @@ def measure(unit: str) -> Measure:
 
 @lru_cache(maxsize=1)
 def _registry() -> Any:
-    with around_loading():
+    with pipe.around_loading():  # it takes a second or two
         import pint
 
         registry: Any = pint.UnitRegistry(non_int_type=Fraction)
@@ -235,3 +216,60 @@ def other_unit(value: Fraction, other: Fraction, unit: str) -> bool:
     """
     ratio = abs(value / other) if value and other else Fraction(1)
     return unit in ("degC", "degF", "kelvin") or max(ratio, 1 / ratio) in _STEPS.get(unit, _TENS)
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A numeral with what is written after it. `unit` is in pint's writing, `label` has any other words."""
+
+    numeral: str
+    unit: str = ""
+    label: str = ""
+    magnitude: int = 1
+
+
+def without_label(body: str) -> Labelled:
+    """A numeral and what follows it: "2 million" is 2 with the magnitude 1000000, "15th day" is 15 with the unit day.
+
+    What cannot be a label stays in the numeral, so that it is not read as a number.
+    """
+    body = _ORDINAL.sub("", body)
+    end = _NUMERAL.match(body).end()  # type: ignore[union-attr]  # it matches any text
+    numeral, gap, rest = body[:end].rstrip(" -"), body[:end][-1:], body[end:]
+    if not rest:
+        return Labelled(body)
+    if not _ENDS.search(numeral):
+        counted = _COUNTED.fullmatch(without_marks(body))  # eight such lines
+        if counted and not in_words(without_marks(body)):
+            return _labelled(counted["numeral"], " ", False, counted["rest"]) or Labelled(body)
+        words, _, last = without_marks(body).rpartition(" ")  # forty-two percent
+        return Labelled(words, known_unit(last)) if words and known_unit(last) else Labelled(body)
+    marked, text = rest.startswith(OPEN), without_marks(rest).strip()
+    return _labelled(numeral, gap, marked, text) or Labelled(body)
+
+
+def _labelled(numeral: str, gap: str, marked: bool, text: str) -> Labelled | None:
+    if _COUNTER.fullmatch(text) and not _MANY.search(text):
+        return Labelled(numeral, label=text)
+    if (marked or _is_apart(text, gap)) and (unit := known_unit(text)):
+        return Labelled(numeral, unit)
+    first, _, others = text.partition(" ")
+    short = first if others or len(first) > 1 else ""  # 5k may be five times k
+    if magnitude := MAGNITUDES.get(first.lower()) or _MORE_MAGNITUDES.get(short):
+        found = _labelled(numeral, " ", marked, others) if others else Labelled(numeral)
+        return found and Labelled(numeral, found.unit, found.label, magnitude * found.magnitude)
+    if not _LABEL.fullmatch(text) or _NO_LABEL.search(text) or _AMBIGUOUS_MAGNITUDE.match(text) or matters(text):
+        return None
+    if len(text.split()) > MAX_LABEL or (not marked and (_is_product(text) or gap not in " -")):
+        return None  # 2xy and 2 xy are products
+    return Labelled(numeral, label=text)
+
+
+def _is_product(text: str) -> bool:
+    """Whether letters after a numeral are factors rather than words: `x y`, `a^{3}`."""
+    return all(len(word) < 3 for word in re.findall("[A-Za-z]+", text))
+
+
+def _is_apart(text: str, gap: str) -> bool:
+    """Whether an unmarked text after a numeral may be a unit: `5 m` and `5km`, not `5m`."""
+    return len(text) > 1 or text in "°¢" or (text in _WITH_SPACE and gap in " -")

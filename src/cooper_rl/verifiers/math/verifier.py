@@ -9,19 +9,17 @@ from functools import lru_cache
 
 from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers.math import library
-from cooper_rl.verifiers.math.absent import is_absent
-from cooper_rl.verifiers.math.account import differing_mark
 from cooper_rl.verifiers.math.algebra import is_unfinished
 from cooper_rl.verifiers.math.expression import Expression, choice_letter, has_letters
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Partial, compare
 from cooper_rl.verifiers.math.group import Group
-from cooper_rl.verifiers.math.library import shown
-from cooper_rl.verifiers.math.markup import same_text
+from cooper_rl.verifiers.math.library import shorten
+from cooper_rl.verifiers.math.markup import plain_characters, same_text
 from cooper_rl.verifiers.math.number import Number
-from cooper_rl.verifiers.math.qualified import qualifier
+from cooper_rl.verifiers.math.phrases import differing_mark
 from cooper_rl.verifiers.math.reader import Reader
 from cooper_rl.verifiers.math.relation import Relation
-from cooper_rl.verifiers.math.sentence import values_said
+from cooper_rl.verifiers.math.sentence import is_absent, qualifier, values_said
 from cooper_rl.verifiers.math.stated import (
     Reading,
     closing_number,
@@ -34,7 +32,6 @@ from cooper_rl.verifiers.math.stated import (
     read,
 )
 from cooper_rl.verifiers.math.words import Words
-from cooper_rl.verifiers.math.writing import plain_characters
 
 _IN_SENTENCE = re.compile(r"(?:\bis|\bare|equals?)[\s$*]*-?[\d.,]+![\s$*]*\Z")
 _PERCENTAGE = re.compile(r"\bpercentages?\b", re.IGNORECASE)
@@ -88,20 +85,20 @@ class MathVerifier:
         if several := self._of_several(reference, gold, reading):
             return several
         if reading.bare and completion.rstrip().endswith("?"):  # a question is no answer, whatever numbers are in it
-            return Verification(Verdict.UNPARSEABLE, Reason.NO_ANSWER, shown(reference))
+            return Verification(Verdict.UNPARSEABLE, Reason.NO_ANSWER, shorten(reference))
         text = reading.stated
         if text and same_text(answer_of_reference, text):
-            return Verification.compared(True, shown(answer_of_reference), shown(text))
+            return Verification.compared(True, shorten(answer_of_reference), shorten(text))
         if text and gold and _EXCLAIMED.fullmatch(text) and _IN_SENTENCE.search(completion):
             plain = self._form_of(text[:-1])  # "the answer is 39!" is no factorial
             text = text[:-1] if plain and compare(gold, plain) is Comparison.EQUAL else text
         answer = self._answer_form(text, gold, bare=reading.bare) if text else None
         said = self._said(gold, reading, answer)
         if said.get(Comparison.EQUAL):
-            return Verification.compared(True, shown(reference), said[Comparison.EQUAL])
+            return Verification.compared(True, shorten(reference), said[Comparison.EQUAL])
         may_be_absent = Comparison.OPEN not in said and _may_be_absent(gold, reading, answer)
         if may_be_absent and is_absent(gold, reading.completion):
-            return Verification.compared(False, shown(reference), shown(text or last_figure(completion) or ""))
+            return Verification.compared(False, shorten(reference), shorten(text or last_figure(completion) or ""))
         return self._compared(reference, gold, reading, answer, guess=not said)
 
     def _compared(
@@ -161,13 +158,13 @@ class MathVerifier:
         if isinstance(gold, Group) and len(forms) == len(gold.items):  # the boxes are the parts of the answer, in order
             pairs = zip(gold.items, forms, strict=True)
             if all(form and compare(item, form) is Comparison.EQUAL for item, form in pairs):
-                return Verification.compared(True, shown(reference), shown(", ".join(texts)))
+                return Verification.compared(True, shorten(reference), shorten(", ".join(texts)))
         if not any(first and form and compare(first, form) is Comparison.DIFFERENT for form in others):
             return None
         shut = gold is not None and all(form and compare(gold, form) is Comparison.DIFFERENT for form in forms)
         if shut or len(texts) > MAX_PARTS or hedged(reading, in_boxes=False):
             return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, reference)
-        return Verification(Verdict.UNPARSEABLE, Reason.CONTRADICTION, shown(reference), shown(texts[-1]))
+        return Verification(Verdict.UNPARSEABLE, Reason.CONTRADICTION, shorten(reference), shorten(texts[-1]))
 
 
 explain = MathVerifier().explain
@@ -179,9 +176,9 @@ def _explain_forms(
     """The verdict on an answer that has a form: from the comparison, or else UNPARSEABLE or math-verify's verdict."""
     found = compare(gold, answer) if gold is not None else Comparison.NOT_KNOWN
     if found is Comparison.DIFFERENT and isinstance(answer, Group) and isinstance(gold, Number):
-        return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, shown(reference), shown(text))
+        return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, shorten(reference), shorten(text))
     if found in (Comparison.EQUAL, Comparison.DIFFERENT):
-        return Verification.compared(found is Comparison.EQUAL, shown(reference), shown(text))
+        return Verification.compared(found is Comparison.EQUAL, shorten(reference), shorten(text))
     unfinished = isinstance(gold, Number) and isinstance(answer, Expression) and is_unfinished(answer.text)
     if found is Comparison.OPEN or unfinished or (gold is not None and _is_open(gold, answer)):
         return _open(reference, text, _unread(gold, answer, text))
@@ -189,10 +186,9 @@ def _explain_forms(
 
 
 def _may_be_absent(gold: AnswerForm | None, reading: Reading, answer: AnswerForm | None) -> bool:
-    """Whether it proves an answer wrong that the text does not have the reference's number.
+    """Whether an answer is proved wrong if the text does not contain the reference's number.
 
-    It does not where the answer may be that number in a form that was not computed or read, such as `10 + 7`, nor where
-    it is a choice letter.
+    It is not if the answer may be that number in a form that was not computed, such as `10 + 7`, or is a choice letter.
     """
     if answer is None:
         return _states_nothing(reading, answer)
@@ -211,7 +207,9 @@ def _states_nothing(reading: Reading, answer: AnswerForm | None) -> bool:
 def _open(reference: str, text: str, unread: str | None = None) -> Verification:
     """UNPARSEABLE: a text that has an answer in a form that is not known, or none."""
     reason = Reason.UNKNOWN_FORM if has_answer(text, reference) else Reason.NO_ANSWER
-    return Verification(Verdict.UNPARSEABLE, reason, shown(reference), shown(text), unread=unread and shown(unread))
+    return Verification(
+        Verdict.UNPARSEABLE, reason, shorten(reference), shorten(text), unread=unread and shorten(unread)
+    )
 
 
 def _unread(gold: AnswerForm | None, answer: AnswerForm, text: str) -> str | None:
@@ -243,7 +241,7 @@ def _by_library(reference: str, gold: AnswerForm | None, reading: Reading) -> Ve
 def _explain_guess(reference: str, gold: Number, answer: AnswerForm | None, text: str) -> Verification:
     """Judges a text that states no answer by its last number. Where that differs, it proves nothing."""
     if answer is not None and compare(gold, answer) is Comparison.EQUAL:
-        return Verification.compared(True, shown(reference), text)
+        return Verification.compared(True, shorten(reference), text)
     return _open(reference, text)
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, compare
 from cooper_rl.verifiers.math.number import Number
-from cooper_rl.verifiers.prose.writing import Written, written
+from cooper_rl.verifiers.prose.writing import Written, tokenize
 
 KEPT = 16_384  # references that are cached: each of a data set comes again with every completion
 MAX_PARTS = 6  # of a list
@@ -19,36 +19,9 @@ _LEAD = frozenset(
 )
 _TITLES = frozenset(
     (
-        "mr",
-        "mrs",
-        "ms",
-        "miss",
-        "dr",
-        "sir",
-        "dame",
-        "lord",
-        "lady",
-        "president",
-        "king",
-        "queen",
-        "prince",
-        "princess",
-        "emperor",
-        "pope",
-        "saint",
-        "st",
-        "professor",
-        "prof",
-        "general",
-        "gen",
-        "captain",
-        "senator",
-        "governor",
-        "chief",
-        "justice",
-        "actor",
-        "actress",
-        "singer",
+        *("mr", "mrs", "ms", "miss", "dr", "sir", "dame", "lord", "lady", "president", "king", "queen", "prince"),
+        *("princess", "emperor", "pope", "saint", "st", "professor", "prof", "general", "gen", "captain", "senator"),
+        *("governor", "chief", "justice", "actor", "actress", "singer"),
     )
 )
 _NO_SURNAME = frozenset(("jr", "sr", "ii", "iii", "iv"))
@@ -64,7 +37,7 @@ def ways_to_say(reference: str) -> tuple[str, ...]:
     """The keys (`writing.Written.joined`) under which a text may have the reference, without empty ones."""
     bare = _BRACKETS.sub("", reference).strip()
     ways = {reference, bare, without_lead(bare), _turned(bare), _numbered(bare), *_shorter_names(bare)}
-    keys = dict.fromkeys(written(way).joined for way in sorted(ways, key=len, reverse=True) if way)
+    keys = dict.fromkeys(tokenize(way).joined for way in sorted(ways, key=len, reverse=True) if way)
     return tuple(key for key in keys if key)
 
 
@@ -78,7 +51,7 @@ def parts(reference: str) -> tuple[str, ...]:
     sizes = [len(item.split()) for item in items]
     alike = len(set(sizes)) == 1 or sizes[-1] <= sizes[0]  # not "India and Pakistan Border"
     names = all(item[:1].isupper() or item[:1].isdigit() for item in items)
-    keys = tuple(dict.fromkeys(written(item).joined for item in items))
+    keys = tuple(dict.fromkeys(tokenize(item).joined for item in items))
     return keys if alike and names and all(keys) and len(keys) == len(items) else ()
 
 
@@ -94,7 +67,7 @@ def dates_of(reference: str, whole: Written) -> Iterator[tuple[int, int]]:
 @lru_cache(maxsize=KEPT)
 def _day_or_year(reference: str) -> tuple[AnswerForm | None, Fraction | None]:
     """The reference as a date, or as a number that may be a year, and that year."""
-    tokens = written(without_lead(reference)).tokens
+    tokens = tokenize(without_lead(reference)).tokens
     if len(tokens) != 1:
         return None, None
     number = tokens[0].number
@@ -130,7 +103,7 @@ def _numbered(text: str) -> str:
     if found:
         ending = "th" if found["number"][-1] not in "123" else {"1": "st", "2": "nd", "3": "rd"}[found["number"][-1]]
         return f"{found['number']}{ending} {found['kind']}"
-    tokens = written(text).tokens
+    tokens = tokenize(text).tokens
     if len(tokens) != 2 or not tokens[0].key.endswith("th;") or tokens[1].word not in _PARTS:
         return ""
     return f"{tokens[1].word} {tokens[0].key.strip('#th;')}"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from cooper_rl.verifiers.prose.sentences import Sentence
-from cooper_rl.verifiers.prose.stance import Place
+from cooper_rl.verifiers.prose.stance import Place, Sentence
 from cooper_rl.verifiers.prose.writing import Token, Written
 
 FEW = 3  # so many items in a row are a list of candidates if "and" or "or" joins the last one

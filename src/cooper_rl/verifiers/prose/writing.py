@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
-from cooper_rl.verifiers.math.date import Date
-from cooper_rl.verifiers.math.day_names import ABBREVIATED, MONTHS, WEEKDAYS
 from cooper_rl.verifiers.math.numerals import MAGNITUDES, NUMBER_WORDS, in_digits, in_words
 from cooper_rl.verifiers.math.units import known_unit
+from cooper_rl.verifiers.math.words import ABBREVIATED, MONTHS, WEEKDAYS, Date
 
 KEPT = 1024  # texts whose tokens are cached
 MAX_NUMERAL = 8  # words that a number in words may have
@@ -56,19 +55,6 @@ _SIGNS = {"&": "and", "%": "percent"}
 _LAST_OF_ORDINAL = {"first": "one", "second": "two", "third": "three", "fifth": "five"}
 _LAST_OF_ORDINAL |= {"eighth": "eight", "ninth": "nine", "twelfth": "twelve"}
 _ORDINAL_WORD = re.compile(r"(?:first|second|third|[a-z]+th)\Z")
-_PARTED = (
-    "season",
-    "series",
-    "episode",
-    "century",
-    "chapter",
-    "part",
-    "volume",
-    "book",
-    "grade",
-    "edition",
-    "amendment",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +106,7 @@ class Written:
 
 
 @lru_cache(maxsize=KEPT)
-def written(text: str, *, footnotes: bool = False) -> Written:
+def tokenize(text: str, *, footnotes: bool = False) -> Written:
     """The tokens of a text.
 
     Args:

@@ -1,0 +1,201 @@
+"""How the method's own work on the host grows: seconds over size, with the slope in a log-log picture (1 is linear).
+
+    python benchmarks/bench_scale.py
+    python benchmarks/bench_scale.py step --most 4096
+
+The second makes one curve, up to a size.
+
+Curves: `step` (all of a joint step but the models' passes, by rollouts of about 2,000 tokens), `doubt` (which of the
+rollouts that count as wrong are probably right, beside 20 steps of others), `pad` (token ids to a batch, 1,024 rows by
+tokens), `workers` (a verifier pool from nothing to its first verdict, by processes), `problems` (reading a JSONL file,
+by lines). Each point is the best of `--repeats`. Bar: a step of 1,024 rollouts takes at most 1 s, and grows near
+linearly to 16,384.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cooper_rl.domains import load_problems
+from cooper_rl.method.build import make_cooper
+from cooper_rl.method.doubt import Doubt
+from cooper_rl.packing import pad
+from cooper_rl.records import Reason, Rollout, Sample, Verdict, Verification
+from cooper_rl.settings.method import MethodSettings
+from cooper_rl.verifiers import RuleVerifier
+
+GROUP = 16
+FILLER = "We add the two numbers and carry the one, which gives the next digit of the sum. "  # about 20 tokens
+Timed = Callable[[], float]
+
+
+class Noise:
+    """A reward model without a model: seeded scores, so that only the method's own work is timed."""
+
+    version = 0
+
+    def score(self, triples: Sequence[Any]) -> list[float]:
+        rng = random.Random(len(triples))
+        return [rng.random() for _ in triples]
+
+    start_scores = score
+
+    def update(self, pairs: Sequence[Any], labelled: Sequence[Any]) -> dict[str, float]:
+        return {"reward_model/loss": 0.0} if pairs else {}
+
+    def snapshot(self) -> None: ...
+
+    def restore(self, snapshot: None) -> None: ...
+
+    def save(self, folder: Path) -> None: ...
+
+    def load(self, folder: Path) -> None: ...
+
+
+def samples_of(size: int, step: int) -> list[Sample]:
+    """Groups of 16 completions of about 2,000 tokens each: a quarter right, the others wrong by a seeded number."""
+    rng = random.Random(step)
+    made = []
+    for row in range(size):
+        total = row // GROUP + step
+        stated = total if rng.random() < 0.25 else total + rng.randrange(1, 9)
+        made.append(Sample(f"What is {total} + 0?", str(total), FILLER * 100 + f"The answer is \\boxed{{{stated}}}."))
+    return made
+
+
+@contextmanager
+def step_of(size: int) -> Iterator[Timed]:
+    """A joint step of this many rollouts, after one that is not timed."""
+    with tempfile.TemporaryDirectory() as folder, RuleVerifier("math", workers=2, deadline_seconds=60) as verifier:
+        settings = MethodSettings(
+            output_dir=folder,
+            num_generations=GROUP,
+            negative_sources={"mined": 1},
+            verifier_workers=2,
+            counterfactual_references=1,
+        )
+        cooper, steps = make_cooper(settings, verifier, Noise()), iter(range(1, 1000))  # type: ignore[arg-type]
+        cooper.begin()
+
+        def once() -> float:
+            step = next(steps)
+            samples = samples_of(size, step)
+            started = time.perf_counter()
+            cooper.learn(cooper.score(samples, step))
+            return time.perf_counter() - started
+
+        once()
+        yield once
+
+
+@contextmanager
+def doubt_of(size: int) -> Iterator[Timed]:
+    rng = random.Random(0)
+    doubt = Doubt(0.005, 0.5)
+    doubt.seen = [
+        (step, rng.random() < 0.3, round(rng.gauss(0, 4), 1), rng.randrange(1, GROUP + 1) / GROUP)
+        for step in range(1, 20)
+        for _ in range(size)
+    ]
+    wrong = Verification(Verdict.INCORRECT, Reason.MISMATCH)
+    right = Verification(Verdict.CORRECT, Reason.MATCH)
+    rollouts = [
+        Rollout(replace(sample, group=row // GROUP), right if rng.random() < 0.3 else wrong, rng.random(), 0.0)
+        for row, sample in enumerate(samples_of(size, 20))
+    ]
+
+    def once() -> float:
+        started = time.perf_counter()
+        doubt.weigh(rollouts, 20)
+        return time.perf_counter() - started
+
+    yield once
+
+
+@contextmanager
+def pad_of(size: int) -> Iterator[Timed]:
+    rng = random.Random(0)
+    ids = [[7] * rng.randrange(size // 2, size + 1) for _ in range(1024)]
+
+    def once() -> float:
+        started = time.perf_counter()
+        pad(ids, 0)
+        return time.perf_counter() - started
+
+    yield once
+
+
+@contextmanager
+def workers_of(size: int) -> Iterator[Timed]:
+    def once() -> float:
+        started = time.perf_counter()
+        with RuleVerifier("math", workers=size, deadline_seconds=60) as verifier:
+            verifier.verify_many(["1"] * size, ["1"] * size)
+        return time.perf_counter() - started
+
+    yield once
+
+
+@contextmanager
+def problems_of(size: int) -> Iterator[Timed]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "problems.jsonl"
+        with path.open("w") as file:
+            for number in range(size):
+                file.write(json.dumps({"question": f"What is {number} + 1?", "answer": str(number + 1)}) + "\n")
+
+        def once() -> float:
+            started = time.perf_counter()
+            load_problems(str(path))
+            return time.perf_counter() - started
+
+        yield once
+
+
+CURVES: dict[str, tuple[Callable[[int], Any], tuple[int, ...], str]] = {
+    "step": (step_of, (256, 1024, 4096, 16384), "rollouts"),
+    "doubt": (doubt_of, (256, 1024, 4096, 16384), "rollouts"),
+    "pad": (pad_of, (512, 2048, 8192), "tokens"),
+    "workers": (workers_of, (1, 4, 16), "processes"),
+    "problems": (problems_of, (10_000, 100_000, 1_000_000), "lines"),
+}
+
+
+def slope(points: Sequence[tuple[int, float]]) -> float:
+    """The least-squares slope of log seconds over log size."""
+    xs, ys = [math.log(size) for size, _ in points], [math.log(seconds) for _, seconds in points]
+    x, y = sum(xs) / len(xs), sum(ys) / len(ys)
+    return sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True)) / sum((a - x) ** 2 for a in xs)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("curves", nargs="*", help=f"of {', '.join(CURVES)}; all if left out")
+    parser.add_argument("--most", type=int, default=10**9, help="leave out larger sizes")
+    parser.add_argument("--repeats", type=int, default=2)
+    arguments = parser.parse_args()
+    sys.stdout.write("| curve | size | seconds | slope so far |\n|---|---|---|---|\n")
+    for name in arguments.curves or CURVES:
+        make, sizes, unit = CURVES[name]
+        points: list[tuple[int, float]] = []
+        for size in (each for each in sizes if each <= arguments.most):
+            with make(size) as once:
+                points.append((size, min(once() for _ in range(arguments.repeats))))
+            found = f"{slope(points):.2f}" if len(points) > 1 else ""
+            sys.stdout.write(f"| {name} | {size:,} {unit} | {points[-1][1]:.3f} | {found} |\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+"""The processes of a run: their numbers, what they exchange, the device of each, and how one of them ends.
+
+torch is imported where it is used, since `RankExit` has to be made before it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cooper_rl.errors import BadInputError
+
+if TYPE_CHECKING:
+    import torch
+
+Item = TypeVar("Item")
+
+
+def size() -> int:
+    """How many ranks train together; 1 without a process group."""
+    import torch.distributed as dist
+
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+def rank() -> int:
+    """This process's number among the ranks, from 0."""
+    import torch.distributed as dist
+
+    return dist.get_rank() if size() > 1 else 0
+
+
+def add_up(tensor: torch.Tensor) -> torch.Tensor:
+    """The sum of the tensor over the ranks; the tensor itself where there is one rank."""
+    import torch.distributed as dist
+
+    if size() == 1:
+        return tensor
+    total = tensor.clone()
+    dist.all_reduce(total)
+    return total
+
+
+@contextmanager
+def loading_whole() -> Iterator[None]:
+    """A model that is loaded within this is whole on every rank, whatever was announced for the policy's sharding.
+
+    Under FSDP's efficient loading some versions of transformers give empty weights to all ranks but the first, and wait
+    for FSDP to send them. Under ZeRO-3 they share each new model's weights out. Nobody gathers those of a reward model.
+    """
+    from transformers.integrations import deepspeed
+
+    switch = "FSDP_CPU_RAM_EFFICIENT_LOADING"
+    before, config = os.environ.get(switch), deepspeed._hf_deepspeed_config_weak_ref
+    os.environ[switch] = "false"
+    deepspeed.unset_hf_deepspeed_config()
+    try:
+        yield
+    finally:
+        deepspeed._hf_deepspeed_config_weak_ref = config
+        if before is None:
+            del os.environ[switch]
+        else:
+            os.environ[switch] = before
+
+
+def check_same(parameters: Iterable[torch.Tensor], what: str) -> None:
+    """Compares the weights' sums over the ranks. Every rank calls it.
+
+    Raises:
+        BadInputError: the ranks have different weights.
+    """
+    import torch
+    import torch.distributed as dist
+
+    if size() == 1:
+        return
+    sums = [each.detach().double().abs().sum() for each in parameters]
+    total = torch.stack(sums).sum()
+    both = torch.stack([total, -total])
+    dist.all_reduce(both, op=dist.ReduceOp.MAX)
+    most, least = both[0].item(), -both[1].item()
+    if most - least > 1e-9 * most or not most:  # cards of two kinds add up in two orders
+        raise BadInputError(
+            f"{what}: the ranks hold different weights (sums of {least:.6g} to {most:.6g}); load it from a folder that"
+            " all of them can read, and switch efficient loading off (fsdp_cpu_ram_efficient_loading: false)"
+        )
+
+
+def own_device() -> torch.device:
+    """This process's accelerator, by its local rank if a launcher started several processes; the CPU without one."""
+    import torch
+
+    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    if accelerator is None:
+        return torch.device("cpu")
+    return torch.device(accelerator.type, int(os.environ.get("LOCAL_RANK", 0)) % torch.accelerator.device_count())
+
+
+class TorchRanks:
+    """The `method.protocols.Ranks` of a torch process group. Without one it is a single process.
+
+    Args:
+        device: where tensors are summed; the group's backend must support it.
+    """
+
+    def __init__(self, device: torch.device | str = "cpu") -> None:
+        self.device = device
+        self.rank, self.size = rank(), size()
+
+    def gather(self, items: Sequence[Item]) -> list[Item]:
+        """The items of all ranks, in the order of the ranks."""
+        import torch.distributed as dist
+
+        if self.size == 1:
+            return list(items)
+        everyone: list[Any] = [None] * self.size
+        dist.all_gather_object(everyone, list(items))
+        return [item for own in everyone for item in own]
+
+    def add_up(self, numbers: Sequence[float]) -> list[float]:
+        """Each number summed over the ranks, in float32."""
+        import torch
+
+        found: list[float] = add_up(torch.tensor(list(numbers), device=self.device)).tolist()
+        return found
+
+
+class RankExit:
+    """Ends a rank without Python's final cleanup, if a launcher (torchrun, accelerate, DeepSpeed) started it.
+
+    Make one at the very start of the program, before torch is imported, so that its exit handler runs last. Threads and
+    other exit handlers end as usual; only the final destruction of Python's objects is skipped.
+
+    If a gloo thread frees a tensor during that destruction, the process aborts ("terminate called without an active
+    exception"), and the launcher reports that a complete run has failed. Destroying the process group makes this rarer,
+    but its threads stay as long as anything refers to it, as sharded models do.
+    Source: https://github.com/pytorch/pytorch/issues/190489
+    """
+
+    def __init__(self) -> None:
+        self.code: int | None = None
+        atexit.register(self._end)
+
+    def leave(self, code: int = 0) -> None:
+        """Ends this rank with `code`; without an error it waits for the others first. Without a launcher it returns."""
+        if "WORLD_SIZE" not in os.environ:
+            return
+        if code == 0:
+            leave_group()
+        self.code = code
+        sys.exit(code)
+
+    def _end(self) -> None:
+        if self.code is not None:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(self.code)
+
+
+def leave_group() -> None:
+    """Waits for the other ranks, then leaves their process group, if this process is in one."""
+    import torch
+    from accelerate import PartialState
+
+    if torch.distributed.is_initialized():
+        PartialState().wait_for_everyone()
+        PartialState().destroy_process_group()

@@ -1,0 +1,163 @@
+"""Verifiers that compare no values: exact text, options, GSM8K as a harness reads it, and reasoning-gym's scorers."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import re
+from collections.abc import Mapping
+from functools import cache, lru_cache, partial
+from typing import Any
+
+from cooper_rl.records import Reason, Verdict, Verification
+from cooper_rl.verifiers.kinds import Explain
+from cooper_rl.verifiers.math.markup import CHOICE_LABEL, strip_markup, without_marks
+from cooper_rl.verifiers.math.stated import has_answer, read
+
+_LETTER = re.compile(rf"{CHOICE_LABEL}\(?([A-J])\)?(?=$|[\s.:,)])(?!\W*(?:or|and|[,/&])\W*[A-HJ]\b)")
+_EVALUATES = re.compile(r"(?<![\w.])eval\(|parse_expr|sympify")
+_ARITHMETIC = re.compile(r"(?:\d+(?:\.\d+)?|(?<![A-Za-z])[A-Za-z](?![A-Za-z])|[-+*/()=,^\s])*")
+_TOWER = re.compile(r"(?:\*\*|\^)\s*(?:\(|\d{3}|\w+\s*(?:\*\*|\^))")  # a power of a power, or of a large number
+LONGEST = 2000  # characters of an answer that a scorer may evaluate
+
+
+def explain_exact(reference: str, completion: str) -> Verification:
+    """The `exact` verifier: CORRECT where the words are the same; case, spaces and markup do not count."""
+    if not reference.strip():
+        return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
+    text = read(completion).stated
+    if text is None:
+        return unread(reference, completion)
+    gold, answer = (without_marks(strip_markup(side)).casefold() for side in (reference, text))
+    return Verification.compared(gold == answer, gold, answer)
+
+
+def explain_gsm8k_strict(reference: str, completion: str) -> Verification:
+    """lm-evaluation-harness's `strict-match` of GSM8K: the number after the first "#### "."""
+    found = re.search(r"#### (-?[0-9.,]+)", completion)
+    return _gsm8k(reference, found.group(1) if found else None)
+
+
+def explain_gsm8k_flexible(reference: str, completion: str) -> Verification:
+    """lm-evaluation-harness's `flexible-extract` of GSM8K: the last thing that looks like a number."""
+    found = re.findall(r"-?[$0-9.,]{2,}|-?[0-9]+", completion)
+    return _gsm8k(reference, found[-1] if found else None)
+
+
+def _gsm8k(reference: str, answer: str | None) -> Verification:
+    """Compares as the harness does: as text, without commas, dollar signs and a full stop at the end."""
+    gold = _gsm8k_text(reference.rpartition("#### ")[2].strip())
+    if not gold:
+        return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
+    if answer is None:
+        return Verification(Verdict.UNPARSEABLE, Reason.NO_ANSWER, gold)
+    text = _gsm8k_text(answer.strip())
+    return Verification.compared(text == gold, gold, text)
+
+
+def _gsm8k_text(text: str) -> str:
+    return re.sub(r"\.$", "", text.replace(",", "").replace("$", "")).casefold()
+
+
+def explain_choice(reference: str, completion: str) -> Verification:
+    """The `choice` verifier: the letter of the option, with or without its text."""
+    gold = letter(reference)
+    if gold is None:
+        return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
+    text = read(completion).stated
+    answer = letter(text) if text is not None else None
+    if answer is None:
+        return unread(reference, completion)
+    return Verification.compared(gold == answer, gold, answer)
+
+
+def letter(text: str) -> str | None:
+    """The letter of the option that a text begins with ("B", "(B)", "B) 12 apples", "Option B"); None without one."""
+    found = _LETTER.match(without_marks(strip_markup(text)).strip("* "))
+    return found.group(1) if found else None
+
+
+def unread(reference: str, completion: str) -> Verification:
+    """The verdict UNPARSEABLE, for a completion that states no answer in a known form."""
+    reason = Reason.UNKNOWN_FORM if has_answer(completion, reference) else Reason.NO_ANSWER
+    return Verification(Verdict.UNPARSEABLE, reason, reference)
+
+
+def task_verifier(task: str) -> Explain:
+    """The `reasoning_gym:<task>` verifier. The slow import comes now, not in the deadline of the first item."""
+    scorer(task)
+    return partial(explain_task, task=task)
+
+
+def explain_task(reference: str, completion: str, *, task: str) -> Verification:
+    """The judgement of a task: CORRECT where the task's own scorer gives the full mark.
+
+    The reference is the entry as JSON (`{"answer": ..., "metadata": ...}`). Where the task's scorer needs no metadata,
+    the answer is enough.
+    """
+    if not reference.strip():
+        return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
+    entry, text = _entry(reference), read(completion).stated
+    if text is None:
+        return unread(str(entry["answer"]), completion)
+    if evaluates(task) and not is_harmless(text):
+        return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, str(entry["answer"]), text)
+    mark = scorer(task).score_answer(text, entry=_as_scored(reference, task))
+    return Verification.compared(mark == 1.0, str(entry["answer"]), text)
+
+
+@lru_cache(maxsize=4096)
+def _as_scored(reference: str, task: str) -> dict[str, Any]:
+    """The entry as the task's scorer needs it: with tuples, where the entry's own answer has no full mark otherwise."""
+    entry = _entry(reference)
+    right = scorer(task).score_answer(str(entry["answer"]), entry=entry) == 1.0
+    return entry if right else {key: _with_tuples(value) for key, value in entry.items()}
+
+
+def _with_tuples(value: Any) -> Any:
+    """A value with a tuple in the place of each list: JSON has no tuples."""
+    if isinstance(value, dict):
+        return {key: _with_tuples(own) for key, own in value.items()}
+    return tuple(map(_with_tuples, value)) if isinstance(value, list) else value
+
+
+@cache
+def evaluates(task: str) -> bool:
+    """Whether a task's scorer may run the answer as Python, by `eval` or by sympy's parser, as its source shows."""
+    module = inspect.getmodule(type(scorer(task)))
+    return bool(module and _EVALUATES.search(inspect.getsource(module)))
+
+
+def is_harmless(text: str) -> bool:
+    """Whether a text, run as Python, calls and names nothing: a literal, or arithmetic in letters and numbers."""
+    if len(text) > LONGEST:
+        return False
+    if _ARITHMETIC.fullmatch(text) and not _TOWER.search(text):
+        return True
+    try:
+        ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return False
+    return True
+
+
+def entry_as_reference(entry: Mapping[str, Any]) -> str:
+    """An entry of a task as the reference of its verifier, with the metadata that some scorers need."""
+    return json.dumps({"answer": entry["answer"], "metadata": entry["metadata"]}, default=str)
+
+
+def _entry(reference: str) -> dict[str, Any]:
+    try:
+        entry = json.loads(reference)
+    except json.JSONDecodeError:
+        entry = None
+    return entry if isinstance(entry, dict) and "answer" in entry else {"answer": reference, "metadata": {}}
+
+
+@cache
+def scorer(task: str) -> Any:
+    """The reasoning-gym data set of a task, whose `score_answer` marks answers."""
+    import reasoning_gym
+
+    return reasoning_gym.create_dataset(task, size=1, seed=0)

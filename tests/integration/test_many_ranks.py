@@ -1,0 +1,111 @@
+"""What would be wrong or hang on several ranks: on two gloo processes, or with the switch of a sharded policy set."""
+
+import os
+import subprocess
+
+import pytest
+import torch
+from transformers.integrations import deepspeed
+
+from cooper_rl.distributed import loading_whole
+from cooper_rl.fast.decode import complete
+from cooper_rl.generation.in_process import TransformersGenerator
+from cooper_rl.settings.files import resolve_model
+from ranks import TWO_RANKS
+
+BATCHES = """
+import sys, torch
+from cooper_rl.records import LabelledCompletion
+from cooper_rl.settings.files import resolve_model
+from cooper_rl.settings.reward_model import RewardModelTrainConfig
+from cooper_rl.verifyrm import VerifyRM
+from cooper_rl.verifyrm.rm_trainer import RewardModelTrainer
+texts = [LabelledCompletion(f"What is {i}?", str(i), f"It is {i}." * (1 + i % 5), True) for i in range(37)]
+path = resolve_model("nano", "reward_model")
+config = RewardModelTrainConfig(model_name_or_path=path, train_files=["unused"], output_dir=sys.argv[1],
+                                per_device_train_batch_size=4)
+trainer = RewardModelTrainer(VerifyRM.from_pretrained(path), texts, [], config)
+steps = [batch["labels"].numel() for batch in trainer.get_train_dataloader()]
+sys.stdout.write(f"ranks {trainer.buckets.ranks}, batches {len(steps)}\\n")
+"""
+DIFFERENT = """
+import os, sys, torch
+import torch.distributed as dist
+from cooper_rl.distributed import check_same
+from cooper_rl.errors import BadInputError
+dist.init_process_group("gloo")
+weights = [torch.ones(3)]
+check_same(weights, "reward model")
+try:
+    check_same([torch.zeros(3)] if dist.get_rank() else weights, "reward model")
+except BadInputError as error:
+    sys.stdout.write(f"refused: {error}\\n")
+dist.destroy_process_group()
+"""
+
+
+def on_two_ranks(code, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [*TWO_RANKS, str(script), str(tmp_path)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout.splitlines()
+
+
+@pytest.mark.slow  # two processes
+def test_training_a_reward_model_knows_its_ranks_before_it_divides_the_batches(tmp_path):
+    """Ten batches, the last one short: asked too early, it was one rank, and the ranks could take unequal numbers."""
+    assert on_two_ranks(BATCHES, tmp_path) == ["ranks 2, batches 5"] * 2
+
+
+@pytest.mark.slow  # two processes
+def test_ranks_with_other_weights_are_refused_at_the_start(tmp_path):
+    lines = on_two_ranks(DIFFERENT, tmp_path)
+    assert len(lines) == 2 and all(line.startswith("refused: reward model: the ranks hold different") for line in lines)
+
+
+class Zero3:
+    """What accelerate announces for a policy under ZeRO-3."""
+
+    def __init__(self):
+        self.config = {"zero_optimization": {"stage": 3}}
+
+    def is_zero3(self):
+        return True
+
+
+@pytest.fixture
+def zero3():
+    announced = Zero3()
+    deepspeed.set_hf_deepspeed_config(announced)
+    yield announced
+    deepspeed.unset_hf_deepspeed_config()
+
+
+def test_a_reward_model_is_loaded_whole_whatever_was_announced_for_the_policy(zero3, monkeypatch):
+    monkeypatch.setenv("FSDP_CPU_RAM_EFFICIENT_LOADING", "true")
+    with loading_whole():
+        assert os.environ["FSDP_CPU_RAM_EFFICIENT_LOADING"] == "false"
+        assert not deepspeed.is_deepspeed_zero3_enabled()
+    assert os.environ["FSDP_CPU_RAM_EFFICIENT_LOADING"] == "true" and deepspeed.is_deepspeed_zero3_enabled()
+
+
+def test_a_whole_model_beside_a_sharded_policy_generates_alone(zero3, monkeypatch):
+    """Ranks ask the assistant for different numbers of rewrites; in step with the others they would wait for ever."""
+    generator = TransformersGenerator.from_pretrained(resolve_model("nano", "policy"))
+    asked = []
+    generate = generator.model.generate
+
+    def watched(*arguments, **settings):
+        asked.append(settings.get("synced_gpus"))
+        return generate(*arguments, **settings)
+
+    monkeypatch.setattr(generator.model, "generate", watched)
+    complete(generator.model, [[5, 6]], 0, [1], max_new_tokens=2, do_sample=False)
+    for parameter in generator.model.parameters():
+        parameter.ds_id = 0  # what ZeRO-3 puts on a parameter that it has shared out
+    with torch.no_grad():
+        complete(generator.model, [[5, 6]], 0, [1], max_new_tokens=2, do_sample=False)
+    assert asked == [False, None]
