@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 
 from cooper_rl.cli import app
 from cooper_rl.cli.compare import compare
-from cooper_rl.cli.progress import Course, Display, print_rows
+from cooper_rl.cli.console import print_rows
+from cooper_rl.cli.progress import Course, Display
 from cooper_rl.errors import BadInputError, CooperError
 
 FAKE = """

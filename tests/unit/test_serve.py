@@ -13,8 +13,8 @@ from cooper_rl.method.reward import make_reward
 from cooper_rl.records import Batch, Reason, Rollout, Verdict, Verification
 from cooper_rl.serve import wire
 from cooper_rl.serve.app import make_app
-from cooper_rl.serve.desk import Desk
 from cooper_rl.serve.http import Gate
+from cooper_rl.serve.learner import Desk
 from cooper_rl.serve.ledger import Entry, Ledger
 from cooper_rl.serve.scorer import Scorer
 from cooper_rl.serve.wire import Answer, LearnAnswer, RefusedError, ScoreBody, join_answers

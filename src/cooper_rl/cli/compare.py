@@ -16,7 +16,8 @@ from typing import Any
 import yaml
 from rich.console import Console
 
-from cooper_rl.cli.progress import Display, print_rows
+from cooper_rl.cli.console import print_rows
+from cooper_rl.cli.progress import Display
 from cooper_rl.errors import CooperError
 from cooper_rl.jsonl import write_atomically
 from cooper_rl.report.runs import read_run

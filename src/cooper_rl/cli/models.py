@@ -23,7 +23,7 @@ def collect(context: typer.Context, config: Config = None, resume: Resume = Fals
     Example: cooper collect --models HuggingFaceTB/SmolLM2-135M-Instruct --dataset_names gsm8k --dataset_size 100
     --output runs/completions.jsonl
     """
-    from cooper_rl.cli.progress import progress_line
+    from cooper_rl.cli.console import progress_line
     from cooper_rl.labelling.collect import collect as run_collect
     from cooper_rl.settings.asking import CollectConfig
 
@@ -42,7 +42,7 @@ def annotate(context: typer.Context, config: Config = None, resume: Resume = Fal
     Example: cooper annotate --input_files runs/completions.jsonl --judge Qwen3-4B@http://127.0.0.1:8000/v1
     --output runs/triples.jsonl
     """
-    from cooper_rl.cli.progress import progress_line
+    from cooper_rl.cli.console import progress_line
     from cooper_rl.labelling.annotate import annotate as run_annotate
     from cooper_rl.labelling.candidate import as_lines
     from cooper_rl.settings.asking import AnnotateConfig
@@ -66,7 +66,7 @@ def train_rm(context: typer.Context, config: Config = None, resume: Resume = Fal
     check_model_folder(resolve_model(settings.model_name_or_path, "policy"), "model_name_or_path")
     for path in [*settings.train_files, *settings.eval_files]:
         check_table(path, "labelled triples")
-    from cooper_rl.cli.progress import progress_line
+    from cooper_rl.cli.console import progress_line
     from cooper_rl.verifyrm.train_rm import train_reward_model
 
     with progress_line("train-rm") as progress:
@@ -125,7 +125,7 @@ def evaluate(context: typer.Context, config: Config = None, resume: Resume = Fal
     Example: cooper eval --model HuggingFaceTB/SmolLM2-135M-Instruct --benchmarks gsm8k,svamp --size 200
     --output runs/eval
     """
-    from cooper_rl.cli.progress import print_rows, progress_line
+    from cooper_rl.cli.console import print_rows, progress_line
     from cooper_rl.evaluation.benchmarks import evaluate_model, table
     from cooper_rl.settings.asking import EvalConfig
 

@@ -41,7 +41,7 @@ def verify(
 
     Example: echo '{"reference": "1/2", "completion": "It is \\\\boxed{0.5}"}' | cooper verify
     """
-    from cooper_rl.cli.progress import progress_line
+    from cooper_rl.cli.console import progress_line
     from cooper_rl.verifiers import RuleVerifier
     from cooper_rl.verifiers.stream import finished, verify_stream
 

@@ -118,7 +118,7 @@ def data() -> Iterator[Finding]:
     yield Finding("ok", "hub", "offline (HF_HUB_OFFLINE=1)" if offline else "used for names that are not local")
 
 
-def memory(settings: TrainSettings) -> Iterator[Finding]:
+def estimate_memory(settings: TrainSettings) -> Iterator[Finding]:
     """The memory that a run of this recipe needs on a device, and whether it fits."""
     from cooper_rl.doctor.memory import (
         IN_MAIN_MEMORY,
@@ -151,8 +151,8 @@ def memory(settings: TrainSettings) -> Iterator[Finding]:
     )
 
 
-def memory_on_verl(settings: TrainSettings) -> Iterator[Finding]:
-    """As `memory`, with the engine verl: on each device, while it generates and while it trains."""
+def estimate_memory_on_verl(settings: TrainSettings) -> Iterator[Finding]:
+    """As `estimate_memory`, with the engine verl: on each device, while it generates and while it trains."""
     from cooper_rl.doctor.memory import available, estimate_on_verl, peaks
 
     device, there = available()
@@ -173,7 +173,7 @@ def print_findings(settings: TrainSettings | None = None, *, as_json: bool, engi
     Args:
         settings: of a recipe; if given, the memory that it needs with this engine is shown instead.
     """
-    of_recipe = memory_on_verl if engine == "verl" else memory
+    of_recipe = estimate_memory_on_verl if engine == "verl" else estimate_memory
     findings = list(examine() if settings is None else of_recipe(settings))
     if as_json:
         sys.stdout.write(json.dumps([asdict(finding) for finding in findings], indent=2) + "\n")

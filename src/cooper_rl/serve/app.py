@@ -15,7 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
 
-from cooper_rl.serve.desk import Desk
+from cooper_rl.serve.learner import Desk
 from cooper_rl.serve.wire import (
     LearnAnswer,
     LearnBody,

@@ -25,8 +25,7 @@ from cooper_rl.method.build import make_cooper
 from cooper_rl.method.loop import Cooper
 from cooper_rl.method.negatives import Assistant
 from cooper_rl.serve.app import make_app
-from cooper_rl.serve.desk import Desk
-from cooper_rl.serve.learner import Learner
+from cooper_rl.serve.learner import Desk, Learner
 from cooper_rl.settings.asking import ServerSettings, ServeSettings, check_server_settings
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.verifiers import RuleVerifier
