@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import httpx
 import pytest
 import torch
+from accelerate import PartialState
 
 from cooper_rl.serve.http import make_core
 from cooper_rl.settings.asking import ServeSettings
@@ -118,6 +119,7 @@ def test_a_call_that_is_sent_again_until_it_is_answered(server, tmp_path):
 def test_trl_async_scores_groups(server, tmp_path):
     from trl.experimental.async_grpo.async_rollout_worker import RolloutGroup, _AsyncRolloutLoop
 
+    PartialState()  # as TRL's trainer has made it; the loop writes its log by it
     reward = example("trl async", server.url, tmp_path).cooper
     loop = _AsyncRolloutLoop.__new__(_AsyncRolloutLoop)
     loop.reward_funcs, loop.reward_func_names, loop._env_reward_types = [pickle.loads(pickle.dumps(reward))], ["r"], []

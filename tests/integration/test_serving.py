@@ -170,6 +170,8 @@ def test_a_web_page_may_not_ask(server, header):
 
 
 def test_metrics_are_prometheus_text(server):
+    server.score(bodies(57), batch="measured", last=True)
+    assert server.learn("measured").status_code == 200  # there is a step to show
     page = server.client.get("/metrics")
     assert page.headers["Content-Type"].startswith("text/plain; version=0.0.4")
     values = dict(line.rsplit(" ", 1) for line in page.text.splitlines() if not line.startswith("#"))
