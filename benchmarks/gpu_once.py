@@ -37,26 +37,26 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import torch
 import yaml
+from bench_tokens import matmul_limit
 from datasets import Dataset
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback, Qwen2Config, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from cooper_rl import CooperConfig, CooperReward, CooperTrainer, VerifyRM
+from cooper_rl.engines.loading import environment, version_of
 from cooper_rl.settings.files import resolve_model
 
 Data = dict[str, Any]
-PACKAGES = ("torch", "transformers", "trl", "accelerate", "peft", "datasets", "math-verify", "flash-attn", "vllm")
 SHAPES: dict[str, Data] = {  # the published configurations
-    "0.5b": {"hidden_size": 896, "intermediate_size": 4864, "num_hidden_layers": 24, "heads": 14, "tied": True},
-    "1.5b": {"hidden_size": 1536, "intermediate_size": 8960, "num_hidden_layers": 28, "heads": 12, "tied": True},
-    "tiny": {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "heads": 4, "tied": True},
+    "0.5b": {"hidden_size": 896, "intermediate_size": 4864, "num_hidden_layers": 24, "heads": 14},
+    "1.5b": {"hidden_size": 1536, "intermediate_size": 8960, "num_hidden_layers": 28, "heads": 12},
+    "tiny": {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "heads": 4},
 }
 GIB = 2**30
 TOLERANCE = 1e-3  # of scores, log-probabilities and gradients in float32
@@ -97,15 +97,8 @@ def seconds_of(run: Callable[[], Any], repeats: int = 5) -> float:
 
 
 def versions(machine: Machine) -> Data:
-    found: Data = {}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "not installed"
-    name = torch.cuda.get_device_name(0) if machine.on_gpu else "CPU"
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    return {**found, "python": sys.version.split()[0], "device": name, "commit": commit or "unknown"}
+    found = environment(seed=0)
+    return {**found.pop("versions"), "flash-attn": version_of("flash-attn"), "vllm": version_of("vllm"), **found}
 
 
 def limits(machine: Machine) -> Data:
@@ -113,10 +106,8 @@ def limits(machine: Machine) -> Data:
     size = 2**28 if machine.on_gpu else 2**22
     source = torch.ones(size, device=machine.device)
     target = torch.empty_like(source)
-    edge = 8192 if machine.on_gpu else 512
-    left = torch.ones(edge, edge, device=machine.device, dtype=torch.bfloat16)
     copied = 2 * size * source.element_size() / seconds_of(lambda: target.copy_(source))
-    return {"bytes_a_second": copied, "operations_a_second": 2 * edge**3 / seconds_of(lambda: left @ left)}
+    return {"bytes_a_second": copied, "operations_a_second": matmul_limit(1.0, machine.device, torch.bfloat16)}
 
 
 def agreement(machine: Machine) -> Data:
@@ -191,10 +182,11 @@ def joint_steps(machine: Machine, shape: str) -> Data:
 def attention(machine: Machine, shape: str) -> Data:
     """A forward pass by each attention that there is."""
     policy, _ = make_models(machine, shape)
-    kinds = ["sdpa", "eager"] + (["flash_attention_2"] if not isinstance(installed("flash-attn"), str) else [])
+    flash = version_of("flash-attn")
+    kinds = ["sdpa", "eager", *(["flash_attention_2"] if flash else [])]
     ids = torch.randint(5, 100, (2, 64) if machine.tiny else (8, 2048), device=machine.device)
     dtype = torch.bfloat16 if machine.on_gpu else torch.float32
-    found: Data = {"flash_attn": "installed" if len(kinds) > 2 else "not installed"}
+    found: Data = {"flash_attn": flash or "not installed"}
     for kind in kinds:
         model = AutoModelForCausalLM.from_pretrained(policy, dtype=dtype, attn_implementation=kind).to(machine.device)
         with torch.no_grad():
@@ -205,13 +197,6 @@ def attention(machine: Machine, shape: str) -> Data:
 
 
 # What the parts use -------------------------------------------------------------------------------------------------
-
-
-def installed(name: str) -> tuple[str] | str:
-    try:
-        return (version(name),)
-    except PackageNotFoundError:
-        return "not installed"
 
 
 def free() -> None:
@@ -225,13 +210,13 @@ def make_models(machine: Machine, shape: str) -> tuple[Path, Path]:
     policy, reward_model = machine.folder / f"policy-{shape}", machine.folder / f"verifyrm-{shape}"
     if not policy.exists():
         sizes = dict(SHAPES[shape])
-        heads, tied = sizes.pop("heads"), sizes.pop("tied")
+        heads = sizes.pop("heads")
         tokenizer = AutoTokenizer.from_pretrained(resolve_model("nano", "policy"))
         config = Qwen2Config(
             vocab_size=len(tokenizer) if shape == "tiny" else 151_936,
             num_attention_heads=heads,
             num_key_value_heads=2,
-            tie_word_embeddings=tied,
+            tie_word_embeddings=True,
             eos_token_id=tokenizer.eos_token_id,
             pad_token_id=tokenizer.pad_token_id,
             **sizes,

@@ -65,26 +65,29 @@ def weighed(run: Run, misses: float | None) -> Iterator[list[Weighed]]:
         for score, rollouts in (("present", present), ("first", first)):
             doubts[score].after(Report(step, Batch(step, tuple(rollouts), ())), whole=False)
         places = {"present": logits(present), "first": logits(first)}
+        seen = {score: np.array(doubt.seen, dtype=np.float64).reshape(-1, 4) for score, doubt in doubts.items()}
+        neighbours = {score: Neighbours(seen_N4) for score, seen_N4 in seen.items()}
         yield [
             (
                 rollout,
                 bool(truth(problems[rollout.question], rollout.completion)),
-                estimates(doubts, rollout, {score: found[index] for score, found in places.items()}, share),
+                estimates(neighbours, rate, rollout, {score: found[index] for score, found in places.items()}, share),
             )
             for index, (rollout, share) in enumerate(zip(present, shares(present), strict=True))
         ]
 
 
-def estimates(doubts: dict[str, Doubt], rollout: Rollout, logit: dict[str, float], share: float) -> dict[str, float]:
+def estimates(
+    neighbours: dict[str, Neighbours], rate: float, rollout: Rollout, logit: dict[str, float], share: float
+) -> dict[str, float]:
     """P(right) by each choice of witnesses; 0 where the rollout is not doubtful."""
     found = dict.fromkeys(WITNESSES, 0.0)
     if not rollout.verification.doubtful:
         return found
     for name, (score, agreement) in WITNESSES.items():
         if score:
-            doubt, place = doubts[score], None if name == "agreement" else logit[score]
-            neighbours = Neighbours(np.array(doubt.seen, dtype=np.float64).reshape(-1, 4))
-            found[name] = neighbours.estimate(doubt.misses_per_hit, place, share if agreement else None)
+            place = None if name == "agreement" else logit[score]
+            found[name] = neighbours[score].estimate(rate, place, share if agreement else None)
     return found
 
 

@@ -38,7 +38,7 @@ class DataSettings:
     system_prompt: str | None = None
     """System message before each problem; null means none."""
     rehearsal_triples: str | None = None
-    """Labelled triples of which stage 2 rehearses rehearsal_per_step at each step: a JSONL file, or nano or
+    """Labelled triples for stage 2 to rehearse, rehearsal_per_step of them each step: a JSONL file, or nano or
     nano-weekdays for shipped ones."""
     variant: str | None = None
     """Name of the recipe's variant to run; null runs the recipe as it is."""

@@ -74,7 +74,7 @@ def wrong_answer(reference_answer: str, rng: random.Random) -> str:
 
 
 def perturb(completion: str, rng: random.Random) -> str | None:
-    """The completion with one number made wrong; None if there is no number to change.
+    """The completion with one number made wrong; None if it has no number.
 
     If there is an equation, its result is changed. Each later equation that uses the result is computed anew, so that
     the wrong answer follows from the mistake. Without an equation, the last number is changed.

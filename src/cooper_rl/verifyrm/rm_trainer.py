@@ -104,11 +104,13 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
         right = sum(t.correct for t in train)
         self.positive_weight = (len(train) - right) / right if config.class_balance and right else 1.0
         size = config.per_device_train_batch_size
-        ranks = arguments(config, 1, evaluated=False).world_size  # which makes the process group, if there is to be one
+        args = arguments(config, evaluated=bool(heldout))
+        ranks = args.world_size  # asking makes the process group, if there is to be one
         self.buckets = LengthBuckets([len(i) for i in ids], size, config.seed, ranks)
+        args.max_steps = count_steps(config, len(self.buckets), ranks)
         super().__init__(
             model=reward_model.model,
-            args=arguments(config, len(self.buckets), evaluated=bool(heldout)),
+            args=args,
             train_dataset=examples,  # type: ignore[arg-type]
             eval_dataset=list(heldout) or None,  # type: ignore[arg-type]
             processing_class=reward_model.tokenizer,
@@ -259,10 +261,10 @@ class Reporter(TrainerCallback):  # type: ignore[misc]
             self.progress(description=f"loss {logs['loss']:.3f}")
 
 
-def arguments(config: RewardModelTrainConfig, batches: int, *, evaluated: bool) -> TrainingArguments:
-    """The Trainer's own settings. `batches` is the number of batches of an epoch, over all processes."""
+def arguments(config: RewardModelTrainConfig, *, evaluated: bool) -> TrainingArguments:
+    """The Trainer's own settings, without the number of steps (`count_steps`)."""
     stopping = bool(config.early_stopping_patience) and evaluated
-    made = TrainingArguments(
+    return TrainingArguments(
         output_dir=config.output_dir,
         seed=config.seed,
         per_device_train_batch_size=config.per_device_train_batch_size,
@@ -284,11 +286,12 @@ def arguments(config: RewardModelTrainConfig, batches: int, *, evaluated: bool) 
         disable_tqdm=True,
         **({"gradient_checkpointing": True} if config.gradient_checkpointing else {}),
     )
-    steps = math.ceil(
-        math.ceil(batches / made.world_size / config.gradient_accumulation_steps) * config.num_train_epochs
-    )
-    made.max_steps = min(steps, config.max_steps) if config.max_steps > 0 else steps
-    return made
+
+
+def count_steps(config: RewardModelTrainConfig, batches: int, ranks: int) -> int:
+    """The optimiser steps of a training. `batches` is the number of batches of an epoch, over all ranks."""
+    steps = math.ceil(math.ceil(batches / ranks / config.gradient_accumulation_steps) * config.num_train_epochs)
+    return min(steps, config.max_steps) if config.max_steps > 0 else steps
 
 
 def lr_factor(config: RewardModelTrainConfig, step: int, total: int) -> float:
