@@ -26,7 +26,7 @@ config = RewardModelTrainConfig(model_name_or_path=path, train_files=["unused"],
                                 per_device_train_batch_size=4)
 trainer = RewardModelTrainer(VerifyRM.from_pretrained(path), texts, [], config)
 steps = [batch["labels"].numel() for batch in trainer.get_train_dataloader()]
-sys.stdout.write(f"ranks {trainer.buckets.ranks}, batches {len(steps)}\\n")
+sys.stdout.write(f"ranks {trainer.buckets.at_once}, batches {len(steps)}\\n")
 """
 DIFFERENT = """
 import os, sys, torch

@@ -44,11 +44,12 @@ class LengthBuckets:
     shuffled.
 
     Args:
-        ranks: with several of them the short batch comes last, where accelerate knows how to divide it.
+        at_once: batches of an optimiser step, over ranks and accumulation. With several of them the short batch comes
+            last, where accelerate knows how to divide it; so two ranks are one process that accumulates two batches.
     """
 
-    def __init__(self, lengths: Sequence[int], size: int, seed: int, ranks: int = 1) -> None:
-        self.lengths, self.batch_size, self.seed, self.ranks = lengths, size, seed, ranks
+    def __init__(self, lengths: Sequence[int], size: int, seed: int, at_once: int = 1) -> None:
+        self.lengths, self.batch_size, self.seed, self.at_once = lengths, size, seed, at_once
         self.drop_last = False
         self.epoch = 0
 
@@ -69,7 +70,7 @@ class LengthBuckets:
             pool = sorted(order[start : start + 50 * size], key=lambda i: self.lengths[i])
             groups += [pool[i : i + size] for i in range(0, len(pool), size)]
         rng.shuffle(groups)
-        if self.ranks > 1:
+        if self.at_once > 1:
             groups.sort(key=lambda group: len(group) < size)
         return groups
 
@@ -106,7 +107,8 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
         size = config.per_device_train_batch_size
         args = arguments(config, evaluated=bool(heldout))
         ranks = args.world_size  # asking makes the process group, if there is to be one
-        self.buckets = LengthBuckets([len(i) for i in ids], size, config.seed, ranks)
+        at_once = ranks * config.gradient_accumulation_steps
+        self.buckets = LengthBuckets([len(i) for i in ids], size, config.seed, at_once)
         args.max_steps = count_steps(config, len(self.buckets), ranks)
         super().__init__(
             model=reward_model.model,
