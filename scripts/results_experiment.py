@@ -14,10 +14,9 @@ from typing import Any
 
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
-from results_drawing import drawn
+from results_drawing import band, drawn
 
 from cooper_rl.errors import BadInputError, CooperError
-from cooper_rl.report.page import band
 from cooper_rl.report.summary import COLUMNS, STUDENT_95, difference
 
 DRAWN = {

@@ -3,22 +3,27 @@
 import io
 import json
 import os
+import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
 import pytest
 import yaml
 from rich.console import Console
+from rich.progress import Progress
 from typer.testing import CliRunner
 
 from cooper_rl.cli import app
 from cooper_rl.cli.compare import compare
-from cooper_rl.cli.console import print_rows
+from cooper_rl.cli.console import columns_for, print_rows
 from cooper_rl.cli.progress import Course, Display
+from cooper_rl.cli.running import interrupted
 from cooper_rl.errors import BadInputError, CooperError
 
 FAKE = """
@@ -177,7 +182,7 @@ def test_variants_are_compared_by_name(run):
     ((settings, _, _),) = calls(out / "noise-40-seed1")
     assert settings["variant"] == "noise-40" and "arm" not in settings
     page = (out / "report.html").read_text()
-    assert "0.45 (noise-40)" in page and page.count('stroke="#') > 4
+    assert "0.45 (noise-40)" in page and 'id="charts-data"' in page
 
 
 def test_without_a_terminal_a_line_after_each_tenth(run, capfd):
@@ -229,9 +234,10 @@ class Watch:
         return False
 
 
-def test_a_terminal_of_80_characters_shows_a_line_a_run(tmp_path):
+@pytest.mark.parametrize("width", [80, 60, 40])
+def test_a_terminal_shows_a_line_a_run_with_whole_words(tmp_path, width):
     run, screen = Watch(tmp_path / "cooper seed 0"), io.StringIO()
-    console = Console(file=screen, force_terminal=True, width=80, color_system=None)
+    console = Console(file=screen, force_terminal=True, width=width, color_system=None)
     with Display([run, Watch(tmp_path / "cooper seed 1")], ["cooper"], console) as display:
         display.started(run)
         metrics(run.folder, [{"step": step, "reward": 0.5, "eval/true_accuracy": 0.4} for step in range(2)])
@@ -240,11 +246,18 @@ def test_a_terminal_of_80_characters_shows_a_line_a_run(tmp_path):
         metrics(run.folder, [{"step": step, "reward": 0.5, "eval/true_accuracy": 0.4} for step in range(31)])
         display.show(run)
         display.progress.refresh()
-        assert "30/60 reward 0.50→0.50, true 0.40→0.40, 17:14 left" in screen.getvalue()  # 1000 s for 29 steps
+        told = {
+            80: "30/60 reward 0.50→0.50, true 0.40→0.40, 17:14 left",  # 1000 s for 29 steps
+            60: "cooper seed 0 30/60 reward 0.50, true 0.40, 17:14 left",
+            40: "cooper seed 0 30/60 17:14 left",
+        }
+        assert told[width] in screen.getvalue()
         run.ended = True
         display.show(run)
-    assert "true 0.40→0.40, done" in screen.getvalue() and "…" not in screen.getvalue()
-    assert max(map(len, re.split(r"[\r\n]", re.sub(r"\x1b\[[^a-zA-Z]*[a-zA-Z]", "", screen.getvalue())))) <= 80
+    lines = re.split(r"[\r\n]+", re.sub(r"\x1b\[[^a-zA-Z]*[a-zA-Z]", "", screen.getvalue()))
+    assert re.search(r"true (0\.40→)?0\.40, done", screen.getvalue()) and max(map(len, lines)) <= width
+    said = " ".join(" ".join(lines).split())
+    assert "cooper a reward model that is trained along with the policy" in said  # no word of it is broken
 
 
 @pytest.mark.parametrize("width", [120, 50])
@@ -256,6 +269,76 @@ def test_a_table_that_is_too_wide_is_turned(width):
     cells = [[cell.strip() for cell in line] for line in lines]
     wide = [header, ["rule", *"12345"], ["static", *"67890"]]
     assert cells == (wide if width == 120 else [list(column) for column in zip(*wide, strict=True)])
+
+
+def test_a_table_that_is_too_wide_even_so_becomes_several():
+    screen = io.StringIO()
+    rows = [["arm", "measure number 1", "measure number 2"], *([f"arm {i}", "0.1", "0.2"] for i in range(5))]
+    print_rows(rows, Console(file=screen, width=45))
+    lines = [re.split("[┃│]", line)[1:-1] for line in screen.getvalue().splitlines() if "┃" in line or "│" in line]
+    cells = [[cell.strip() for cell in line] for line in lines]
+    assert cells[:2] == [["arm", "arm 0", "arm 1", "arm 2"], ["measure number 1", "0.1", "0.1", "0.1"]]
+    assert cells[3:5] == [["arm", "arm 3", "arm 4"], ["measure number 1", "0.1", "0.1"]] and len(cells) == 6
+
+
+@pytest.mark.parametrize("width", [60, 100])
+def test_a_progress_line_has_whole_numbers(width):
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=width, color_system=None)
+    with Progress(*columns_for(console), console=console) as progress:
+        progress.update(progress.add_task("annotate: the judge's turn"), total=123456, completed=100000)
+        progress.refresh()
+    assert "100000/123456" in screen.getvalue() and "…" not in screen.getvalue()
+    assert ("━" in screen.getvalue()) == (width == 100)
+
+
+def test_ctrl_c_ends_with_the_command_that_goes_on(tmp_path):
+    recipe = Path(__file__).parents[2] / "recipes" / "quickstart.yaml"
+    words = ["compare", "--config", str(recipe), "--arms", "rule", "--output_dir", str(tmp_path / "a b")]
+    process = subprocess.Popen([sys.executable, "-m", "cooper_rl.cli", *words], stderr=subprocess.PIPE, text=True)
+    assert "Each arm trains" in process.stderr.readline()
+    while not (tmp_path / "a b" / "rule-seed0" / "train.log").is_file():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors.splitlines()[-1] == f"cooper: interrupted; to go on: {shlex.join(['cooper', *words])}"
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        ("train --config r.yaml --max_steps 4", "; to go on: cooper train --config r.yaml --max_steps 4 --resume"),
+        ("train --resume --config r.yaml", "; to go on: cooper train --resume --config r.yaml"),
+        ("verify answers.jsonl", ""),
+        ("verify answers.jsonl --output o.jsonl", "; to go on: cooper verify answers.jsonl --output o.jsonl --resume"),
+        ("monitor run", ""),
+    ],
+)
+def test_what_goes_on_after_an_interrupt(capsys, words, advice):
+    assert interrupted(words.split(), 130) == 130
+    assert capsys.readouterr().err == f"cooper: interrupted{advice}\n"
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_bars_of_libraries_are_drawn_on_a_terminal_alone(terminal):
+    code = "import cooper_rl.cli; from transformers.utils import logging; list(logging.tqdm(range(3), desc='Loading'))"
+    master, slave = pty.openpty()
+    os.set_blocking(master, False)
+    termios.tcsetwinsize(slave, (24, 80))
+    environment = {
+        key: value for key, value in os.environ.items() if not key.endswith(("TQDM_DISABLE", "PROGRESS_BARS"))
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stderr=slave if terminal else subprocess.PIPE, text=True, env=environment
+    )
+    errors = process.communicate(timeout=120)[1] or ""
+    if terminal:
+        errors = os.read(master, 10_000).decode()
+    os.close(slave)
+    os.close(master)
+    assert process.returncode == 0 and ("Loading" in errors) == terminal
 
 
 def test_its_runs_end_with_it(tmp_path):

@@ -41,12 +41,17 @@ def test_its_parts(tmp_path, monitor):
     page = httpx.get(server.url)
     assert "script-src 'self'" in page.headers["content-security-policy"] and "onerror" not in page.text
     parts = httpx.get(f"{server.url}overview").text
-    assert "step 6 of 12" in parts and "hacking alarm from step 4" in parts and "<svg" in parts
+    assert "step 6 of 12" in parts and "hacking alarm from step 4" in parts
+    (run,) = httpx.get(f"{server.url}charts").json()["runs"]
+    assert run["alarm"] == 4 and run["series"]["reward"]["step"] == [1, 2, 3, 4, 5, 6]
+    assert httpx.get(f"{server.url}plotly.js").headers["content-type"].startswith("text/javascript")
     shown = httpx.get(f"{server.url}rollouts").text
     assert shown.count('class="rollout') == SHOWN and "1 to 20 of 60" in shown and "step 6" in shown
     assert "<script" not in shown and "<img" not in shown and "&lt;script&gt;" in shown
     fooled = httpx.get(f"{server.url}rollouts", params={"step": 2, "cell": "fooled", "offset": 20}).text
     assert fooled.count("cell-fooled") == 20 and "21 to 40 of 40" in fooled and "cell-right" not in fooled
+    wrong = httpx.get(f"{server.url}rollouts", params={"step": 2, "verdict": "INCORRECT"}).text
+    assert "1 to 20 of 20" in wrong and wrong.count('class="INCORRECT"') == 20 and 'id="source"' not in wrong
     assert httpx.get(
         f"{server.url}rollouts", params={"step": "x", "cell": "<b>", "offset": "-1", "kind": "../"}
     ).is_success

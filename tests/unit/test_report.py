@@ -1,4 +1,4 @@
-"""The report: hostile text stays text, nothing is fetched, one known script runs, runs are told apart."""
+"""The report: hostile text stays text, nothing is fetched, known scripts run alone, runs are told apart."""
 
 import base64
 import gzip
@@ -11,8 +11,9 @@ from html.parser import HTMLParser
 import pytest
 
 from cooper_rl.errors import BadInputError, MissingFileError
-from cooper_rl.report.curves import colours_of, figure
-from cooper_rl.report.rollouts import kept_files
+from cooper_rl.report.curves import all_series, charts, colours_of, wilson
+from cooper_rl.report.page import CHARTS, PLOTLY
+from cooper_rl.report.rollouts import SCRIPT, kept_files, source_of
 from cooper_rl.report.runs import find_runs, label_apart, read_run
 from cooper_rl.report.write import write_report
 
@@ -26,8 +27,8 @@ HOSTILE = [
 ALLOWED = {
     *("html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "h3", "p", "div", "span", "i"),
     *("table", "thead", "tbody", "tr", "th", "td", "details", "summary", "pre"),
-    *("svg", "line", "text", "polygon", "polyline", "circle", "rect", "g", "label", "input", "select", "option"),
-    *("b", "a", "section", "script", "noscript"),
+    *("label", "input", "select", "option"),
+    *("b", "a", "section", "script", "noscript", "button"),
 }
 
 
@@ -72,6 +73,8 @@ class Elements(HTMLParser):
 
 def test_hostile_text_stays_text(run_folder, tmp_path):
     page = write_report([run_folder], tmp_path / "report.html").read_text()
+    assert page.count(PLOTLY) == 1
+    page = page.replace(PLOTLY, "")  # which has addresses in it that it never asks for
     found = Elements()
     found.feed(page)
     assert found.tags <= ALLOWED
@@ -82,17 +85,19 @@ def test_hostile_text_stays_text(run_folder, tmp_path):
     assert "default-src 'none'" in page
 
 
-def test_one_script_runs_and_no_other(run_folder, tmp_path):
+def test_known_scripts_run_and_no_other(run_folder, tmp_path):
     page = write_report([run_folder], tmp_path / "report.html").read_text()
     scripts = re.findall(r"<script([^>]*)>(.*?)</script>", page, re.DOTALL)
-    (code,) = [text for attributes, text in scripts if not attributes]
-    hashed = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
-    assert f"script-src 'sha256-{hashed}'; base-uri 'none'" in page
+    run = [text for attributes, text in scripts if not attributes]
+    assert run == [PLOTLY, CHARTS, SCRIPT]
+    hashed = [base64.b64encode(hashlib.sha256(code.encode()).digest()).decode() for code in run]
+    assert "script-src " + " ".join(f"'sha256-{each}'" for each in hashed) + "; base-uri 'none'" in page
     data = [text for attributes, text in scripts if attributes]
-    assert len(data) == 2 and all('type="text/plain"' in attributes for attributes, _ in scripts if attributes)
-    (rows,) = json.loads(gzip.decompress(base64.b64decode(data[1])))  # of one step
+    assert len(data) == 3 and all('type="text/plain"' in attributes for attributes, _ in scripts if attributes)
+    (rows,) = json.loads(gzip.decompress(base64.b64decode(data[2])))  # of one step
     assert [row[2] for row in rows] == HOSTILE and {row[4] for row in rows} == {"fooled"}
-    assert "innerHTML" not in code and "eval" not in code
+    assert not [code for code in run[1:] if "innerHTML" in code or "eval(" in code]
+    assert "new Function" not in PLOTLY and re.search(r"[^\w.$]eval\(", PLOTLY) is None
 
 
 def test_runs_of_one_arm_and_seed_stay_apart(run_folder, tmp_path):
@@ -141,14 +146,41 @@ def test_folders_that_are_no_runs(tmp_path):
         find_runs([tmp_path])
 
 
-def test_lines_of_other_lengths_are_means_over_the_same_steps():
-    def line(steps):
-        return [(step, step / 1000, step / 1000, step / 1000) for step in range(1, steps + 1)]
+def test_accuracies_have_the_interval_that_is_known(run_folder):
+    config = json.loads((run_folder / "config.yaml").read_text())
+    (run_folder / "config.yaml").write_text(json.dumps({**config, "heldout_dataset_size": 50}))
+    rows = [{"step": s, "eval/true_accuracy": s / 50, "rate": 0.5, "rate_low": 0.4, "rate_high": 0.7} for s in (0, 20)]
+    (run_folder / "metrics.jsonl").write_text("".join(json.dumps({**row, "loss": 0.1}) + "\n" for row in rows))
+    found = all_series(read_run(run_folder))
+    assert found.keys() == {"eval/true_accuracy", "rate", "loss"} and found["loss"].keys() == {"step", "value"}
+    assert found["rate"] == {"step": [0, 20], "value": [0.5, 0.5], "low": [0.4, 0.4], "high": [0.7, 0.7]}
+    low, high = wilson(20, 50)
+    assert (round(low, 3), round(high, 3)) == (0.276, 0.538)  # as published for 20 of 50
+    assert found["eval/true_accuracy"]["low"] == [0, pytest.approx(low, rel=1e-5)]
+    assert found["eval/true_accuracy"]["high"] == [pytest.approx(0.0713, abs=1e-4), pytest.approx(high, rel=1e-5)]
+    rows[1]["eval/true_accuracy"] = 0.41  # no share of 50 problems, so their number is not known
+    (run_folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert "low" not in all_series(read_run(run_folder))["eval/true_accuracy"]
 
-    drawn = figure({"cooper": line(120), "rule": line(40)}, share=True, unit="u")
-    assert figure({"rule": line(40), "cooper": line(120)}, share=True, unit="u").count("mean of steps 1 to 3, u") == 1
-    assert drawn.count("mean of steps 1 to 3, u") == 1 and "step 3, u" not in drawn.replace("to 3, u", "")
-    assert "mean of steps 37 to 39, u" in drawn and "step 40, u" in drawn  # where the shorter line ends
+
+def test_every_metric_can_be_chosen(run_folder):
+    (run_folder / "metrics.jsonl").write_text('{"step": 1, "my/own": 1.5, "words": "x", "loss": 0.1}\n')
+    curves = {curve["key"]: curve for curve in json.loads(charts([read_run(run_folder)]))["curves"]}
+    assert curves["loss"]["first"] and curves["grad_norm"]["first"] and not curves["my/own"]["first"]
+    shares = [curves[key]["share"] for key in ("reward", "eval/true_accuracy", "learning_rate", "loss", "kl")]
+    assert shares == [True, True, False, False, False] and not curves["reward_model/learning_rate"]["share"]
+    assert "words" not in curves and "step" not in curves
+
+
+def test_where_problems_come_from():
+    known = {
+        "chain_sum-4190-427": "chain_sum",
+        "gsm8k/train/12": "gsm8k/train",
+        "7": "",
+        None: "",
+        "math-a1b": "math-a1b",
+    }
+    assert {key: source_of({"problem_id": key}) for key in known} == known
 
 
 def test_no_two_of_eight_arms_share_a_colour():

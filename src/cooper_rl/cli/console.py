@@ -19,8 +19,10 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
+
+WIDE = 80  # characters from which on a terminal shows bars
 
 
 class Rate(ProgressColumn):
@@ -35,18 +37,29 @@ def print_rows(rows: Sequence[Sequence[str]], console: Console | None = None) ->
     """Prints a table. Its first row is the header.
 
     Without a terminal the table is up to 200 characters wide. Where it does not fit, it is turned on its side: the
-    header becomes the first column.
+    header becomes the first column. Where that does not fit either, it becomes several, one below the other.
 
     Args:
         console: where it is printed; stdout by default.
     """
     console = console or Console(width=None if sys.stdout.isatty() else 200)
-    turned = list(zip(*rows, strict=True))
-    shown, other = table_of(rows), table_of(turned)
-    widths = [
-        Measurement.get(console, console.options.update(max_width=10_000), each).maximum for each in (shown, other)
-    ]
-    console.print(other if widths[0] > console.width and widths[1] < widths[0] else shown)
+    parts = [table_of(rows)]
+    if width_of(parts[0], console) > console.width:
+        header, *lines = rows
+        parts, taken = [], list[Sequence[str]]()
+        for line in lines:
+            if taken and width_of(table_of(list(zip(header, *taken, line, strict=True))), console) > console.width:
+                parts.append(table_of(list(zip(header, *taken, strict=True))))
+                taken = []
+            taken.append(line)
+        parts.append(table_of(list(zip(header, *taken, strict=True))))
+    for part in parts:
+        console.print(part)
+
+
+def width_of(table: Table, console: Console) -> int:
+    """The characters that a table needs so that no cell is broken."""
+    return Measurement.get(console, console.options.update(max_width=10_000), table).maximum
 
 
 def table_of(rows: Sequence[Sequence[str]]) -> Table:
@@ -67,6 +80,15 @@ def progress_line(title: str, *, shown: bool = True) -> Iterator[Callable[..., N
     if not shown or not sys.stderr.isatty():
         yield None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Rate())
-    with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True)) as progress:
+    with Progress(*columns_for(console := Console(stderr=True)), console=console) as progress:
         yield partial(progress.update, progress.add_task(title, total=None))
+
+
+def columns_for(console: Console) -> list[ProgressColumn]:
+    """The columns of a progress bar; a narrow terminal has no bar, so that numbers stay whole."""
+    whole = partial(Column, no_wrap=True)
+    counts = [MofNCompleteColumn(table_column=whole()), Rate(table_column=whole())]
+    title, left = TextColumn("{task.description}", table_column=Column()), TimeRemainingColumn(table_column=whole())
+    if console.width < WIDE:
+        return [title, *counts, left]
+    return [title, BarColumn(), *counts, TimeElapsedColumn(table_column=whole()), left]

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from statistics import fmean
+from textwrap import fill
 from typing import Any, Protocol
 
 import yaml
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TaskID, TextColumn
+from rich.table import Column
 
+from cooper_rl.cli.console import WIDE
+
+BAR = 10  # characters of a bar
 AVERAGED = 5  # steps that a shown reward is the mean of
 WAITING = "waiting for a free core"
 REWARDS = {  # where the reward of each arm comes from
@@ -124,14 +130,19 @@ class Display:
 
     def __enter__(self) -> Display:
         for line in explain_arms(self.arms):
-            self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+            indent = " " * (10 * line.startswith(" "))
+            wrapped = fill(line, self.console.width, subsequent_indent=indent) if self.console.is_terminal else line
+            self.console.print(wrapped, highlight=False, markup=False, soft_wrap=True)
         if self.console.is_terminal:
             name, note = (TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[note]}"))
-            self.progress = Progress(name, BarColumn(bar_width=10), MofNCompleteColumn(), note, console=self.console)
+            counts = MofNCompleteColumn(table_column=Column(no_wrap=True))
+            bar: list[ProgressColumn] = [BarColumn(bar_width=BAR)] if self.console.width >= WIDE else []
+            self.progress = Progress(name, *bar, counts, note, console=self.console)
             self.stack.enter_context(self.progress)
             for run in self.runs:
-                state = "finished before" if run.finished() else WAITING
-                self.tasks[run.name] = self.progress.add_task(run.name, total=None, note=state)
+                waiting = WAITING if self.console.width >= WIDE else WAITING.split()[0]
+                state = "finished before" if run.finished() else waiting
+                self.tasks[run.name] = self.progress.add_task(self.titled(run), total=None, note=state)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -155,11 +166,18 @@ class Display:
         total = course.total if course.total > 0 else None
         if self.progress:
             done = max(0, course.step)
-            self.progress.update(self.tasks[run.name], total=total, completed=done, note=shorten(note))
+            room = self.console.width - max(len(self.titled(each)) for each in self.runs) - 2 * len(str(total)) - 3
+            shown = shorten(note, room - (BAR + 1) * (self.console.width >= WIDE))
+            self.progress.update(self.tasks[run.name], total=total, completed=done, note=shown)
         elif total and (course.step * 10 // total > self.tenths[run.name] or end):
             self.tenths[run.name] = course.step * 10 // total
             line = f"{run.name}: step {course.step} of {total}, {note}"
             self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    def titled(self, run: Watched) -> str:
+        """A run's name, of which a narrow terminal has the first characters."""
+        most = self.console.width // 3
+        return run.name if len(run.name) <= most else f"{run.name[: most - 1]}…"
 
 
 def explain_arms(arms: Sequence[str]) -> list[str]:
@@ -171,6 +189,9 @@ def explain_arms(arms: Sequence[str]) -> list[str]:
     return [heading, *(f"  {arm:<7} {REWARDS[arm]}" for arm in known)]
 
 
-def shorten(note: str) -> str:
-    """A note that fits into the line of a terminal of 80 characters."""
-    return note.replace("true accuracy", "true").replace(" → ", "→")
+def shorten(note: str, room: int) -> str:
+    """As much of a note as fits: first the values at the start go, then the reward, then all but the state or time."""
+    short = note.replace("true accuracy", "true").replace(" → ", "→")
+    now = re.sub(r"[\d.]+→", "", short)
+    shorter = [short, now, re.sub(r"^reward [\d.]+, ", "", now), now.rpartition(", ")[2]]
+    return next((each for each in shorter if len(each) <= room), shorter[-1])

@@ -5,13 +5,20 @@ Also the entry point of the verifier that is installed alone (packaging/verifier
 
 from __future__ import annotations
 
+import os
+import shlex
+import signal
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cooper_rl.errors import BadInputError, CooperError
 
 if TYPE_CHECKING:
     import typer  # which the verifier alone may lack
+
+
+RESUMED = ("train", "serve", "collect", "annotate", "train-rm", "verify", "eval")  # they have the option --resume
 
 
 def command_line(about: str) -> typer.Typer:
@@ -32,7 +39,8 @@ def run(app: typer.Typer) -> int:
     try:
         app()
     except SystemExit as end:
-        return int(end.code or 0)
+        code = int(end.code or 0)
+        return interrupted(sys.argv[1:], code) if code - 128 in (signal.SIGINT, signal.SIGTERM) else code
     except BrokenPipeError:
         return 0
     except (CooperError, OSError) as error:  # OSError: a full disk, a folder that cannot be written to
@@ -40,10 +48,25 @@ def run(app: typer.Typer) -> int:
         sys.stderr.write(f"cooper: {'error' if code == 2 else 'failed'}: {error}\n")
         return code
     except KeyboardInterrupt:
-        resumed = "train, compare, collect, annotate, verify and eval"
-        sys.stderr.write(f"cooper: interrupted; {resumed} continue with --resume\n")
-        return 130
+        return interrupted(sys.argv[1:], 128 + signal.SIGINT)
     return 0
+
+
+def interrupted(words: Sequence[str], code: int) -> int:
+    """Says in one line how to go on after Ctrl-C or SIGTERM, and returns the exit code. On many ranks one says it.
+
+    Args:
+        words: the command line's, without the program.
+    """
+    command = words[0] if words else ""
+    again = [*words, "--resume"] if command in RESUMED and "--resume" not in words else words
+    goes_on = command in RESUMED or command == "compare"  # which continues by itself
+    if command == "verify" and not any(word.startswith("--out") for word in words):
+        goes_on = False  # nothing was kept
+    advice = f"; to go on: {shlex.join(['cooper', *again])}" if goes_on else ""
+    if os.environ.get("RANK", "0") == "0":
+        sys.stderr.write(f"cooper: interrupted{advice}\n")
+    return code
 
 
 def verify_alone() -> None:

@@ -1,33 +1,63 @@
-"""Line figures as inline SVG. Style sheets alone show the values under the pointer, so that no script runs."""
+"""What the charts of the report and of the live page draw, as data. The page's scripts draw it."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from html import escape
-from itertools import cycle, groupby, pairwise
-from statistics import fmean
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from statistics import NormalDist, fmean
+from typing import Any, NamedTuple
+
+from cooper_rl.report.runs import Run
+from cooper_rl.report.summary import heldout_problems
 
 ARM_ORDER = ("rule", "static", "cooper", "hybrid")
 COLOURS = {"rule": "#6b7f99", "static": "#d9572b", "cooper": "#1f8a70", "hybrid": "#8a5fbf"}
 PALETTE = ("#1f8a70", "#d9572b", "#6b7f99", "#8a5fbf", "#b9a03a", "#3a7ab9", "#b94a7c", "#5f8f3a")
-NOT_MEASURED = '<p class="muted">not measured in these runs</p>'
-OTHER_COLOUR = "#888"
-WIDTH, HEIGHT = 420, 230
-LEFT, RIGHT, TOP, BOTTOM = 44, 10, 10, 30
-ROW, CHARACTER = 15, 6.9  # pixels
-MOST_CHARACTERS = 44  # of a row
-Line = Sequence[tuple[int, float, float, float]]  # step, mean, least, greatest
+NEAR_STEPS = 3  # the reward at a held-out measurement is averaged over this many steps
+SHARE = "share from 0 to 1"
+SECONDS = "seconds a step"
 
 
-class Place(NamedTuple):
-    """A point of a path in the unit square."""
+class Curve(NamedTuple):
+    """A figure of one metric over the steps."""
 
-    step: int
-    across: float
-    up: float
+    key: str
+    group: str
+    title: str
+    unit: str
+    note: str = ""
+
+
+CURVES = (
+    Curve("reward", "Reward and truth", "Mean reward", "reward from 0 to 1", "over the step's rollouts"),
+    Curve("accuracy/rule", "Reward and truth", "Rule accuracy", SHARE, "of rollouts, those that the rule accepts"),
+    Curve("eval/true_accuracy", "Reward and truth", "True accuracy", SHARE, "of held-out problems, by their scorers"),
+    Curve("eval/reward_model_accuracy", "Reward and truth", "Reward model accuracy", SHARE, "on held-out triples"),
+    Curve("hacking/false_positive_rate", "Reward and truth", "False positives", SHARE, "of rollouts surely wrong"),
+    Curve("reward_model/anchor_accuracy", "Reward and truth", "Guard: anchors", SHARE, "at checks of the whole set"),
+    Curve("loss", "Policy", "Loss", "loss", "of the policy"),
+    Curve("grad_norm", "Policy", "Gradient norm", "norm", "of the policy, before clipping"),
+    Curve("learning_rate", "Policy", "Learning rate", "rate", "of the policy"),
+    Curve("kl", "Policy", "KL to the base policy", "nats per token", "mean over the step's tokens"),
+    Curve("entropy", "Policy", "Entropy", "nats per token", "mean over the step's tokens"),
+    Curve("completions/mean_length", "Policy", "Completion length", "tokens", "mean over the step's rollouts"),
+    Curve("reward_model/loss", "Reward model", "Reward model: loss", "loss", "over the step's pairs"),
+    Curve("reward_model/grad_norm", "Reward model", "Reward model: gradient norm", "norm", "before clipping"),
+    Curve("reward_model/learning_rate", "Reward model", "Reward model: learning rate", "rate"),
+    Curve("step_time", "Time and memory", "Time: whole step", SECONDS),
+    Curve("time/generate_seconds", "Time and memory", "Time: generating", SECONDS),
+    Curve("time/score_seconds", "Time and memory", "Time: scoring", SECONDS),
+    Curve("time/policy_seconds", "Time and memory", "Time: policy update", SECONDS),
+    Curve("time/pairs_seconds", "Time and memory", "Time: pairs", SECONDS),
+    Curve("time/reward_model_seconds", "Time and memory", "Time: reward model update", SECONDS),
+    Curve("time/guard_seconds", "Time and memory", "Time: guard", SECONDS),
+    Curve("memory/peak_gigabytes", "Time and memory", "Peak memory", "gigabytes", "of one process, so far"),
+)
+OTHER_GROUP = "Other metrics"
+ENDS = ("_low", "_high")  # a metric with these endings beside another one is that one's interval
+ACCURACIES = ("eval/true_accuracy", "eval/rule_accuracy")  # shares of the held-out problems
 
 
 def colours_of(names: Sequence[str]) -> dict[str, str]:
@@ -37,212 +67,84 @@ def colours_of(names: Sequence[str]) -> dict[str, str]:
     return {name: fixed.get(name) or next(free) for name in names}
 
 
-def blocks_of(lines: Iterable[Line], most: int = 40) -> list[list[Line]]:
-    """Each line in blocks of neighbouring steps, at most `most`, which are the same steps for all lines."""
-    lines = list(lines)
-    steps = sorted({step for line in lines for step, *_ in line})
-    size = -(-len(steps) // most)
-    block = {step: place // size for place, step in enumerate(steps)}
-    return [[list(points) for _, points in groupby(line, key=lambda point: block[point[0]])] for line in lines]
-
-
-def smooth(blocks: Sequence[Line]) -> Line:
-    """The means over a line's blocks, each at the block's last step."""
-
-    def mean(block: Line, i: int) -> float:
-        return fmean(point[i] for point in block)
-
-    return [(block[-1][0], mean(block, 1), mean(block, 2), mean(block, 3)) for block in blocks]
-
-
-def figure(
-    lines: Mapping[str, Line],
-    *,
-    share: bool = False,
-    marks: Sequence[tuple[int, str]] = (),
-    colours: Mapping[str, str] | None = None,
-    unit: str = "",
-) -> str:
-    """An SVG with a line and a band for each name; a note if nothing was measured.
+def charts(runs: Sequence[Run], cells: Sequence[Mapping[str, Any]] = ()) -> str:
+    """All that the page's charts draw, as JSON.
 
     Args:
-        lines: the points of each name.
-        share: True draws the axis from 0 to 1.
-        marks: (step, name) of dashed vertical lines.
-        colours: the colour of each name; by default as `colours_of` gives them.
-        unit: the values' unit. Where it is given, the values under the pointer are shown.
+        cells: figures of their own lines: `title`, `unit`, `note`, and `lines` with `name`, `colour`, `step`, `value`.
     """
-    colours = colours or colours_of(list(lines))
-    measured = {name: line for name, line in lines.items() if line}
-    if not measured:
-        return NOT_MEASURED
-    blocks = blocks_of(measured.values())
-    drawn = {name: smooth(own) for name, own in zip(measured, blocks, strict=True)}
-    points = [point for line in drawn.values() for point in line]
-    ys = ticks(0.0, 1.0) if share else ticks(min(low for _, _, low, _ in points), max(high for *_, high in points))
-    last = max(step for step, *_ in points)
-    axes = Axes(last or 1, ys if len(ys) > 1 else [ys[0], ys[0] + 1])
-    parts = [*axes.grid(ticks(0, last or 1), "step")]
-    for name, line in drawn.items():
-        colour = colours.get(name, OTHER_COLOUR)
-        upper = [(step, high) for step, _, _, high in line]
-        lower = [(step, low) for step, _, low, _ in reversed(line)]
-        mean = axes.places((step, value) for step, value, _, _ in line)
-        parts.append(f'<polygon points="{axes.places(upper + lower)}" fill="{colour}" opacity="0.15"/>')
-        parts.append(f'<polyline points="{mean}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        if len(line) == 1:
-            parts.append(dot(axes.x(line[0][0]), axes.y(line[0][1]), colour))
-    for step, name in marks:
-        if step <= axes.right:
-            at = f'x1="{axes.x(step):.1f}" x2="{axes.x(step):.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"'
-            parts.append(f'<line {at} stroke="{colours.get(name, OTHER_COLOUR)}" stroke-dasharray="4 3"/>')
-    if unit:
-        spans: dict[int, int] = {}
-        for block in (block for own in blocks for block in own):
-            first, final = block[0][0], block[-1][0]
-            spans[final] = min(first, spans.get(final, first))
-        parts += readings(axes, columns_of(drawn, colours), unit, spans)
-    return svg(parts)
+    arms = list(dict.fromkeys(run.arm for run in runs))
+    known = {curve.key for curve in CURVES}
+    found = {key: None for run in runs for row in run.metrics for key, value in row.items() if is_number(value)}
+    bounds = {f"{key}{end}" for key in found for end in ENDS}
+    others = [Curve(key, OTHER_GROUP, key, "") for key in sorted(found.keys() - known - bounds - {"step"})]
+    told = {
+        "arms": [{"name": arm, "colour": colour} for arm, colour in colours_of(arms).items()],
+        "runs": [
+            {"name": run.name, "arm": run.arm, "alarm": run.alarm_step, "series": all_series(run), "path": path_of(run)}
+            for run in runs
+        ],
+        "curves": [
+            {**curve._asdict(), "share": is_share(curve.key), "first": curve.key in known}
+            for curve in (*CURVES, *others)
+        ],
+        "cells": list(cells),
+    }
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
 
 
-def trajectories(paths: Sequence[tuple[str, str, Sequence[Place]]], across: str, up: str) -> str:
-    """An SVG of paths in the unit square, each with a circle at its first point.
+def is_number(value: object) -> bool:
+    """Whether a metric's value can be drawn."""
+    return isinstance(value, int | float) and math.isfinite(value)
 
-    Args:
-        paths: (arm, the path's name, its points) of each run.
-        across: what is measured from left to right.
-        up: what is measured upwards.
+
+def is_share(key: str) -> bool:
+    """Whether a metric's axis goes from 0 to 1."""
+    if key.endswith("learning_rate"):
+        return False
+    return key == "reward" or key.startswith(("accuracy/", "eval/")) or key.endswith(("_accuracy", "_rate", "/rule"))
+
+
+def all_series(run: Run) -> dict[str, dict[str, Sequence[float]]]:
+    """Each metric of a run: `step` and `value`, and `low` and `high` where its interval is known.
+
+    An interval is in the metrics under the same name with `_low` and `_high`. A held-out accuracy has Wilson's 95 %
+    interval where the number of problems is known.
     """
-    colours = colours_of(list(dict.fromkeys(arm for arm, *_ in paths)))
-    if not any(points for *_, points in paths):
-        return NOT_MEASURED
-    axes = Axes(1.0, ticks(0.0, 1.0))
-    parts = [*axes.grid(axes.ys, f"{across}; upward: {up}")]
-    for arm, _, points in paths:
-        if points:
-            line = axes.places((place.across, place.up) for place in points)
-            style = f'fill="none" stroke="{colours[arm]}"'
-            parts.append(f'<polyline points="{line}" {style} stroke-width="1.6" opacity="0.8"/>')
-            first = f'cx="{axes.x(points[0].across):.1f}" cy="{axes.y(points[0].up):.1f}"'
-            parts.append(f'<circle {first} r="4" {style}/>')
-    for arm, name, points in paths:
-        for place in points:
-            said = [f"{name}, step {place.step}", f"{across} {place.across:.3f}", f"{up} {place.up:.3f}"]
-            x, y = axes.x(place.across), axes.y(place.up)
-            area = f'<circle class="area" cx="{x:.1f}" cy="{y:.1f}" r="9"/>'
-            parts.append(reading(area, x, said, [dot(x, y, colours[arm])]))
-    return svg(parts)
+    problems = heldout_problems([run])
+    found = {key: run.series(key) for row in run.metrics for key, value in row.items() if is_number(value)}
+    told: dict[str, dict[str, Sequence[float]]] = {}
+    for key in [key for key in found if key != "step" and not (key.endswith(ENDS) and key.rpartition("_")[0] in found)]:
+        told[key] = {"step": [step for step, _ in found[key]], "value": [short(value) for _, value in found[key]]}
+        low, high = (found.get(f"{key}{end}", []) for end in ENDS)
+        if problems and key in ACCURACIES:
+            bands = [wilson(value * problems, problems) for _, value in found[key]]
+            told[key] |= {"low": [short(low) for low, _ in bands], "high": [short(high) for _, high in bands]}
+        elif len(low) == len(high) == len(found[key]):
+            told[key] |= {"low": [short(value) for _, value in low], "high": [short(value) for _, value in high]}
+    return told
 
 
-def svg(parts: Sequence[str]) -> str:
-    """The whole picture."""
-    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">{"".join(parts)}</svg>'
+def short(value: float) -> float:
+    """A value to six digits, which is more than a figure shows."""
+    return float(f"{value:.6g}")
 
 
-def ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """Round values that cover the range."""
-    raw = (high - low) / max(1, count - 1) or 1.0
-    magnitude = 10 ** math.floor(math.log10(raw))
-    step = next(m * magnitude for m in (1, 2, 2.5, 5, 10) if m * magnitude >= raw * 0.999)
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [i * step for i in range(first, last + 1)]
+def wilson(hits: float, count: float, z: float = NormalDist().inv_cdf(0.975)) -> tuple[float, float]:
+    """Wilson's score interval of the share `hits / count`: (lower bound, upper bound), from 0 to 1."""
+    share, spread = hits / count, z * z / count
+    centre = (share + spread / 2) / (1 + spread)
+    half = z * math.sqrt(share * (1 - share) / count + spread / (4 * count)) / (1 + spread)
+    return max(0.0, centre - half), min(1.0, centre + half)
 
 
-@dataclass(frozen=True)
-class Axes:
-    """The mapping from values to places in the SVG, and the grid behind them.
-
-    Args:
-        right: the value at the right edge; the left edge is 0.
-        ys: the values of the horizontal grid lines, from the lower edge to the upper.
-    """
-
-    right: float
-    ys: Sequence[float]
-
-    def x(self, value: float) -> float:
-        """Pixels from the left."""
-        return LEFT + value / self.right * (WIDTH - LEFT - RIGHT)
-
-    def y(self, value: float) -> float:
-        """Pixels from the top."""
-        return HEIGHT - BOTTOM - (value - self.ys[0]) / (self.ys[-1] - self.ys[0]) * (HEIGHT - TOP - BOTTOM)
-
-    def places(self, points: Iterable[tuple[float, float]]) -> str:
-        """Points in SVG's syntax."""
-        return " ".join(f"{self.x(across):.1f},{self.y(up):.1f}" for across, up in points)
-
-    def grid(self, xs: Sequence[float], label: str) -> Iterator[str]:
-        """Grid lines and their numbers, with `label` below the right end."""
-        for value in self.ys:
-            ends = f'x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{self.y(value):.1f}" y2="{self.y(value):.1f}"'
-            yield f'<line class="gridline" {ends}/>'
-            yield f'<text x="{LEFT - 6}" y="{self.y(value) + 4:.1f}" text-anchor="end">{value:g}</text>'
-        for value in xs:
-            if value <= self.right:
-                yield f'<text x="{self.x(value):.1f}" y="{HEIGHT - 12}" text-anchor="middle">{value:g}</text>'
-        yield f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 1}" text-anchor="end">{label}</text>'
-
-
-class Reading(NamedTuple):
-    """What one line says at one step."""
-
-    text: str
-    value: float
-    colour: str
-
-
-def columns_of(lines: Mapping[str, Line], colours: Mapping[str, str]) -> dict[int, list[Reading]]:
-    """What the lines say at each step."""
-    columns: dict[int, list[Reading]] = {}
-    for name, line in lines.items():
-        for step, value, low, high in line:
-            spread = f" ({number(low)} to {number(high)})" if number(low) != number(high) else ""
-            reading = Reading(f"{name} {number(value)}{spread}", value, colours.get(name, OTHER_COLOUR))
-            columns.setdefault(step, []).append(reading)
-    return columns
-
-
-def readings(
-    axes: Axes, columns: Mapping[int, Sequence[Reading]], unit: str, spans: Mapping[int, int]
-) -> Iterator[str]:
-    """A column for each step, from halfway to its neighbours, which shows the step's values under the pointer.
-
-    Args:
-        columns: what the lines say at each step.
-        unit: the values' unit.
-        spans: for each step the first one of those that its values are means over.
-    """
-    steps = sorted(columns)
-    middles = [(axes.x(first) + axes.x(second)) / 2 for first, second in pairwise(steps)]
-    for step, left, right in zip(steps, [LEFT, *middles], [*middles, WIDTH - RIGHT], strict=True):
-        sides = f'x="{left:.1f}" width="{right - left:.1f}" y="{TOP}" height="{HEIGHT - TOP - BOTTOM}"'
-        x = axes.x(step)
-        found = sorted(columns[step], key=lambda each: -each.value)
-        marks = [dot(x, axes.y(each.value), each.colour) for each in found]
-        rule = f'<line class="pointer" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
-        steps_said = f"step {step}" if spans[step] == step else f"mean of steps {spans[step]} to {step}"
-        said = [f"{steps_said}, {unit}", *(each.text for each in found)]
-        yield reading(f'<rect class="area" {sides}/>', x, said, [rule, *marks])
-
-
-def reading(area: str, x: float, said: Sequence[str], marks: Sequence[str]) -> str:
-    """An invisible area; while the pointer is over it, `marks` and the lines of `said` beside x are shown."""
-    lines = [line if len(line) <= MOST_CHARACTERS else f"{line[: MOST_CHARACTERS - 1]}…" for line in said]
-    width = 12 + CHARACTER * max(map(len, lines))
-    left = x + 8 if x + 8 + width <= WIDTH else max(0.0, x - 8 - width)
-    box = f'x="{left:.1f}" y="{TOP}" width="{width:.1f}" height="{8 + ROW * len(lines)}" rx="4"'
-    texts = "".join(
-        f'<text x="{left + 6:.1f}" y="{TOP + ROW * row}">{escape(line)}</text>' for row, line in enumerate(lines, 1)
-    )
-    return f'<g class="at">{area}<g class="said">{"".join(marks)}<rect class="box" {box}/>{texts}</g></g>'
-
-
-def dot(x: float, y: float, colour: str) -> str:
-    """A filled circle."""
-    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>'
-
-
-def number(value: float) -> str:
-    """A value as it is shown under the pointer."""
-    return f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"
+def path_of(run: Run) -> list[tuple[int, float, float]]:
+    """(step, true accuracy, mean reward of the steps near it) at each held-out measurement."""
+    reward = dict(run.series("reward"))
+    first = min(reward, default=0)
+    points = []
+    for step, true in run.series("eval/true_accuracy"):
+        near = [value for at, value in reward.items() if abs(at - max(step, first)) <= NEAR_STEPS]
+        if near:
+            points.append((step, short(true), short(fmean(near))))
+    return points

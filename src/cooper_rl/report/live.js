@@ -1,5 +1,5 @@
-// Asks for the two parts of the page again and again; what comes is HTML in which a model's text is escaped already.
-const at = (id) => document.getElementById(id);
+// Asks for the parts of the page again and again. What comes is data for the charts, which charts.js draws, and HTML in
+// which a model's text is escaped already.
 const value = (id) => encodeURIComponent(at(id)?.value ?? "");
 const seen = {}, turns = {};
 async function part(id, query) {
@@ -11,24 +11,31 @@ async function part(id, query) {
   seen[id] = html;
   at(id).innerHTML = html;
 }
+async function curves() {
+  const answer = await fetch("/charts"), text = await answer.text();
+  if (!answer.ok || text === seen.charts) return;
+  seen.charts = text;
+  Charts.show(JSON.parse(text));
+}
 let offset = 0;
-const overview = () => part("overview", "").then(() => { document.body.dataset.state = "live"; })
+const overview = () => part("overview", "").then(curves).then(() => { document.body.dataset.state = "live"; })
   .catch(() => { document.body.dataset.state = "gone"; });
-const rollouts = (step = value("step"), kind = value("kind"), cell = value("cell")) =>
-  part("rollouts", `?kind=${kind}&step=${step}&cell=${cell}&text=${value("text")}&offset=${offset}`).catch(() => {});
+const rollouts = (step = value("step"), kind = value("kind"), chosen = (name) => value(name) || "all") => part("rollouts",
+  `?kind=${kind}&step=${step}&text=${value("text")}&offset=${offset}${
+    ["cell", "verdict", "source"].map((name) => `&${name}=${chosen(name)}`).join("")}`).catch(() => {});
 async function follow() {
   const [, step, number] = location.hash.slice(1).split("/").map(Number);
   if (!(step >= 0 && number >= 1)) return false;
   offset = Math.floor((number - 1) / 20) * 20;
   at("text").value = "";
-  await rollouts(step, "rollouts", "all");
+  await rollouts(step, "rollouts", () => "all");
   document.querySelectorAll(".aim").forEach((element) => element.classList.remove("aim"));
   const element = at(location.hash.slice(1));
   element?.classList.add("aim");
   element?.scrollIntoView({ block: "center" });
   return true;
 }
-document.addEventListener("change", (event) => { if (event.target.matches("select")) { offset = 0; rollouts(); } });
+document.addEventListener("change", (event) => { if (event.target.matches("#rollouts select")) { offset = 0; rollouts(); } });
 document.addEventListener("click", (event) => {
   if (event.target.dataset.offset) { offset = Number(event.target.dataset.offset); rollouts(); }
 });

@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from cooper_rl.report.page import CELLS, CURVES, HOW_TO_READ, STYLE, cell_of, curve, escape, html_table, pair, rollout
-from cooper_rl.report.rollouts import find
+from cooper_rl.jsonl import whole_records
+from cooper_rl.report.curves import charts
+from cooper_rl.report.page import (
+    CHARTS,
+    HOW_TO_READ,
+    PLOTLY,
+    STYLE,
+    cell_of,
+    charts_frame,
+    escape,
+    html_table,
+    pair,
+    rollout,
+)
+from cooper_rl.report.rollouts import filters, find, select, source_of
 from cooper_rl.report.runs import Run, read_run
 from cooper_rl.report.story import EXPLOITED, is_exploited, story
 from cooper_rl.report.summary import summarize
 
-SCRIPT = Path(__file__).with_name("live.js").read_text()
+SCRIPTS = {
+    "/plotly.js": PLOTLY,
+    "/charts.js": CHARTS,
+    "/live.js": Path(__file__).with_name("live.js").read_text(),
+}
 SHOWN = 20  # rollouts on a page
 KINDS = {"rollouts": "rollouts", "pairs": "pairs", "rolled_back": "rolled-back pairs"}
 POLICY = (
@@ -60,20 +78,22 @@ class Monitor(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers GET requests for the page, its script and its two parts."""
+    """Answers GET requests for the page, its scripts and its three parts."""
 
     server: Monitor
 
     def do_GET(self) -> None:
-        """Answers one of four paths, but only requests that name this host, so that no other site can read the page."""
+        """Answers the known paths, but only requests that name this host, so that no other site can read the page."""
         address = urlsplit(self.path)
         query = {key: values[0] for key, values in parse_qs(address.query).items()}
         if self.headers.get("Host", "").partition(":")[0] not in ("127.0.0.1", "localhost"):
             self.send_error(HTTPStatus.FORBIDDEN)
         elif address.path == "/":
             self.answer(page(self.server.folder), "text/html")
-        elif address.path == "/live.js":
-            self.answer(SCRIPT, "text/javascript")
+        elif address.path in SCRIPTS:
+            self.answer(SCRIPTS[address.path], "text/javascript")
+        elif address.path == "/charts":
+            self.answer(charts([read_run(self.server.folder)]), "application/json")
         elif address.path == "/overview":
             self.answer(overview(read_run(self.server.folder)), "text/html")
         elif address.path == "/rollouts":
@@ -106,13 +126,14 @@ def page(folder: Path) -> str:
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Cooper: {name}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head>'
         f'<body data-state="loading"><main><h1>{name}</h1><div id="overview"></div>'
+        f'<h2>Over the steps</h2><p class="muted">{HOW_TO_READ}</p>{charts_frame()}'
         f'<h2>Rollouts and pairs</h2><div class="choice">{search}</div><div id="rollouts"></div></main>'
-        '<script src="/live.js"></script></body></html>'
+        f"{''.join(f'<script src={name}></script>' for name in SCRIPTS)}</body></html>"
     )
 
 
 def overview(run: Run) -> str:
-    """The run's story in one sentence, its state, alarm, last metrics and curves."""
+    """The run's story in one sentence, its state, its alarm and its last metrics."""
     last = run.metrics[-1] if run.metrics else {}
     total = int(run.config.get("max_steps", -1))
     state = "finished" if run.finished else "running or stopped"
@@ -130,49 +151,46 @@ def overview(run: Run) -> str:
         if values:
             recent = values[-10:]
             rows.append([name, *(f"{v:.4g}" for v in (values[-1], math.fsum(recent) / len(recent), values[0]))])
-    parts += [
-        html_table(rows),
-        f'<p class="muted">{HOW_TO_READ}</p><div class="grid">',
-        *(curve([run], [run.arm], each) for each in CURVES),
-        "</div>",
-    ]
-    return "".join(parts)
+    return "".join([*parts, html_table(rows)])
 
 
 def rollouts(run: Run, query: Mapping[str, str]) -> str:
     """A page of rollouts or pairs, of one step or of all, with controls to choose others.
 
     Args:
-        query: `kind`, `step` (`all` for all), `cell`, `text` to be found, and `offset` of the first that is shown.
+        query: `kind`, `step` (`all` for all), `verdict`, `cell`, `source`, `text` to be
+            found, and `offset` of the first that is shown.
     """
     kind = query["kind"] if query.get("kind") in KINDS else "rollouts"
     files = {path.stem.split("_")[1].lstrip("0") or "0": path for path in run.steps_of(kind)}
     step = query.get("step", "")
     if step != "all" and step not in files:
         step = max(files, key=int, default="all")
-    cell = query.get("cell", "all") if kind == "rollouts" else "all"
+    asked = {name: query.get(name, "all") for name in ("verdict", "cell", "source")} if kind == "rollouts" else {}
     offset = int(query["offset"]) if query.get("offset", "").isdigit() else 0
     chosen = list(files.values()) if step == "all" else [files[step]]
-    keep = (lambda record: cell_of(record) == cell) if cell in CELLS else None
+    keep = keeper(asked)
     total, found = find(chosen, query.get("text", "").strip(), keep, offset, SHOWN)
-    choice = select("kind", KINDS, kind)
     steps = {"all": "all steps", **{step: f"step {step}" for step in reversed(files)}}
-    choice += select("step", steps, step)
+    menus = {"show": select("kind", KINDS, {"kind": kind}), "step": select("step", steps, {"step": step})}
     if kind == "rollouts":
-        choice += select("cell", {"all": "all", **CELLS}, cell)
+        menus |= filters({source_of(record) for path in chosen[-1:] for record in whole_records(path)}, asked)
+    choice = "".join(f"<label>{name} {menu}</label>" for name, menu in menus.items())
     if offset:
-        choice += f'<button data-offset="{max(0, offset - SHOWN)}">before</button>'
+        choice += f'<button data-offset="{max(0, offset - SHOWN)}">previous page</button>'
     if offset + SHOWN < total:
-        choice += f'<button data-offset="{offset + SHOWN}">after</button>'
+        choice += f'<button data-offset="{offset + SHOWN}">next page</button>'
     count = f'<span class="muted">{offset + 1 if found else 0} to {offset + len(found)} of {total:,}</span>'
     shown = [rollout(each, run.address, at) if kind == "rollouts" else pair(each) for at, each in found]
     return f'<div class="choice">{choice}{count}</div>{"".join(shown)}'
 
 
-def select(name: str, options: Mapping[str, str], chosen: str) -> str:
-    """A menu of options."""
-    items = "".join(
-        f'<option value="{escape(value)}"{" selected" if value == chosen else ""}>{escape(title)}</option>'
-        for value, title in options.items()
-    )
-    return f'<select id="{name}">{items}</select>'
+def keeper(asked: Mapping[str, str]) -> Callable[[Mapping[str, Any]], bool] | None:
+    """Whether a rollout is of the verdict, cell and source that are asked for; None where all are."""
+    readers: dict[str, Callable[[Mapping[str, Any]], str]] = {
+        "verdict": lambda record: str(record.get("verdict")),
+        "cell": cell_of,
+        "source": source_of,
+    }
+    tests = [(readers[name], wanted) for name, wanted in asked.items() if wanted != "all"]
+    return (lambda record: all(read(record) == wanted for read, wanted in tests)) if tests else None

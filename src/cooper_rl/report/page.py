@@ -1,39 +1,18 @@
-"""HTML that the report and the live page share: style, escaping, tables, figures, rollouts and pairs."""
+"""HTML that the report and the live page share: style, scripts, escaping, tables, rollouts and pairs."""
 
 from __future__ import annotations
 
+import base64
+import gzip
 import html
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 
 from cooper_rl.records import THRESHOLD, Reason, Verdict, Verification
-from cooper_rl.report.curves import ARM_ORDER, colours_of, figure
-from cooper_rl.report.runs import Run
+from cooper_rl.report.curves import ARM_ORDER
 
-SHARE = "share from 0 to 1"
-
-
-class Curve(NamedTuple):
-    """A figure of one metric over the steps."""
-
-    key: str
-    title: str
-    unit: str
-    note: str
-
-
-CURVES = (
-    Curve("reward", "Mean reward", "reward from 0 to 1", "mean over the step's rollouts"),
-    Curve("accuracy/rule", "Rule accuracy", SHARE, "of rollouts, those that the rule verifier finds correct"),
-    Curve("eval/true_accuracy", "True accuracy", SHARE, "of held-out problems, by their generators' own scorers"),
-    Curve("eval/reward_model_accuracy", "Reward model accuracy", SHARE, "balanced, on frozen held-out triples"),
-    Curve("hacking/false_positive_rate", "False positives", SHARE, "of surely wrong rollouts, those scored above 0.5"),
-    Curve("reward_model/anchor_accuracy", "Guard: anchors", SHARE, "balanced accuracy at checks of the whole set"),
-    Curve("kl", "KL to the base policy", "nats per token", "mean over the step's tokens"),
-    Curve("completions/mean_length", "Completion length", "tokens", "mean over the step's rollouts"),
-)
 CELLS = {  # the combinations of the reward model's and the rule's judgement of a completion
     "fooled": f"score above {THRESHOLD:g}, rule wrong",
     "missed": f"score below {THRESHOLD:g}, rule right",
@@ -42,12 +21,22 @@ CELLS = {  # the combinations of the reward model's and the rule's judgement of 
     "unclear": "rule cannot tell",
 }
 
-STYLE = Path(__file__).with_name("style.css").read_text()
+HERE = Path(__file__).parent
+STYLE = (HERE / "style.css").read_text()
+PLOTLY = (HERE / "plotly-basic.min.js").read_text(encoding="utf-8")  # MIT licence: plotly-LICENSE.txt
+CHARTS = (HERE / "charts.js").read_text()
+HOW_TO_READ = (
+    "Point at a figure to read all its values at a step, or move with the arrow keys. Drag to zoom into steps; a double"
+    " click shows all. A name switches its line on and off. A dashed line is a hacking alarm."
+    " A band is a 95 % interval; around a mean of several seeds it goes from the least to the greatest of them."
+)
+NO_SCRIPT = "The charts and the rollouts need the page's script; the same figures are in each run's metrics.jsonl."
+TURNING = re.compile("[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]")  # bidirectional control characters
 
 
 def escape(text: object) -> str:
-    """Text escaped for HTML, so that what a model wrote stays text."""
-    return html.escape(str(text), quote=True)
+    """Text escaped for HTML, so that what a model wrote stays text. Marks of direction are shown, as `\\u202e`."""
+    return html.escape(TURNING.sub(lambda mark: f"\\u{ord(mark[0]):04x}", str(text)), quote=True)
 
 
 def rank(arm: str) -> int:
@@ -68,45 +57,23 @@ def html_table(rows: Sequence[Sequence[str]]) -> str:
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-HOW_TO_READ = "Point at a figure to read its values. A dashed line is a hacking alarm."
-BANDS = "A band goes from the least to the greatest of the seeds."
+def charts_frame(text: str = "") -> str:
+    """Where the page's script puts the charts.
+
+    Args:
+        text: their data, packed; empty on a page that asks for them.
+    """
+    return f'{data("charts-data", text) if text else ""}<div id="charts"></div><noscript><p>{NO_SCRIPT}</p></noscript>'
 
 
-def legend(names: Sequence[str], colours: Mapping[str, str] | None = None) -> str:
-    """Names with their colours."""
-    colours = colours or colours_of(names)
-    items = (f'<span><i style="background:{colours.get(n, "#888")}"></i>{escape(n)}</span>' for n in names)
-    return f'<div class="legend">{"".join(items)}</div>'
+def data(name: str, text: str) -> str:
+    """Data in the page that the browser does not run."""
+    return f'<script type="text/plain" id="{name}">{text}</script>'
 
 
-def curve(runs: Sequence[Run], arms: Sequence[str], shown: Curve) -> str:
-    """One figure with a line per arm: the mean over its seeds, with their range, and a dashed line at each alarm."""
-    key = shown.key
-    lines = {arm: band([run.series(key) for run in runs if run.arm == arm]) for arm in arms}
-    marks = [(run.alarm_step, run.arm) for run in runs if run.alarm_step is not None]
-    share = "reward" in key or "accuracy" in key or "rate" in key
-    colours = colours_of(arms)
-    return plot(
-        shown.title, shown.unit, shown.note, figure(lines, share=share, marks=marks, colours=colours, unit=shown.unit)
-    )
-
-
-def plot(title: str, unit: str, note: str, drawn: str) -> str:
-    """A titled figure with its unit."""
-    return (
-        f'<div class="plot"><h3>{escape(title)}</h3>'
-        f'<div class="muted"><b class="unit">{escape(unit)}</b>; {escape(note)}</div>{drawn}</div>'
-    )
-
-
-def band(series: Sequence[Sequence[tuple[int, float]]]) -> list[tuple[int, float, float, float]]:
-    """(step, mean, least, greatest) over runs, at the steps that all runs have."""
-    by_step: dict[int, list[float]] = {}
-    for each in series:
-        for step, value in each:
-            by_step.setdefault(step, []).append(value)
-    full = sum(bool(each) for each in series)
-    return [(s, fmean(v), min(v), max(v)) for s, v in sorted(by_step.items()) if len(v) == full]
+def pack(text: str) -> str:
+    """Text compressed, in base64."""
+    return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 6, mtime=0)).decode()
 
 
 def cell_of(record: Mapping[str, Any]) -> str:

@@ -1,32 +1,30 @@
 """The rollouts of a run: counted by step, packed for the report's reader, and found by their text.
 
-In a report they are in the page as compressed blocks. The page's one script unpacks those that are shown or searched:
-with search, filters, two runs side by side, and an address for each rollout. The page's policy names the hash of that
-script, so that the browser runs no other. The live page finds records in the step files, without holding them all in
-memory.
+In a report they are in the page as compressed blocks. The page's script unpacks those that are shown or searched: with
+search, filters, two runs or two steps side by side, and an address for each rollout. The live page finds records in
+the step files, without holding them all in memory.
 """
 
 from __future__ import annotations
 
-import base64
-import gzip
-import hashlib
 import json
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from cooper_rl.jsonl import whole_records
-from cooper_rl.report.page import CELLS, cell_of, escape, steps_of
+from cooper_rl.records import Verdict
+from cooper_rl.report.page import CELLS, cell_of, data, escape, pack, steps_of
 from cooper_rl.report.runs import Run
 
 PACKED_BYTES = 160_000_000  # of rollout files that a report holds; beyond that, steps at equal distances
 BLOCK_CHARACTERS = 500_000  # of JSON; larger ones are unpacked too slowly, smaller ones are searched too slowly
 BINS = ((0.0, 0.1), (0.1, 0.3), (0.3, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, 1.01))
 SCRIPT = Path(__file__).with_name("reader.js").read_text()
-SCRIPT_POLICY = f"'sha256-{base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()}'"
+MOST_SOURCES = 50  # that can be chosen from
 Numbered = tuple[int, dict[str, Any]]  # a record's place in its file, from 1 on, and the record
 
 
@@ -37,12 +35,14 @@ class Step:
     Args:
         cells: how many rollouts are in each cell of `page.CELLS`.
         judged: for each of `BINS` how many scored rollouts the rule could judge, and how many of these are CORRECT.
+        sources: where its problems come from.
         rows: the rollouts as JSON, one list a rollout; empty where the report leaves them out.
     """
 
     step: int
     cells: Counter[str]
     judged: tuple[tuple[int, int], ...]
+    sources: frozenset[str]
     rows: str
 
     @property
@@ -86,16 +86,15 @@ def read_steps(run: Run, kept: set[Path]) -> tuple[list[Step], list[Block]]:
         if step.rows:
             waiting.append(step)
         if sum(len(each.rows) for each in waiting) > BLOCK_CHARACTERS:
-            blocks.append(pack(waiting))
+            blocks.append(packed(waiting))
             waiting = []
-    return steps, [*blocks, pack(waiting)] if waiting else blocks
+    return steps, [*blocks, packed(waiting)] if waiting else blocks
 
 
-def pack(steps: Sequence[Step]) -> Block:
+def packed(steps: Sequence[Step]) -> Block:
     """Steps in one block."""
-    text = f"[{','.join(step.rows for step in steps)}]".encode("utf-8", "replace")
-    data = base64.b64encode(gzip.compress(text, 6, mtime=0)).decode()
-    return Block(tuple(step.step for step in steps), tuple(step.count for step in steps), data)
+    text = pack(f"[{','.join(step.rows for step in steps)}]")
+    return Block(tuple(step.step for step in steps), tuple(step.count for step in steps), text)
 
 
 def read_step(path: Path, *, rows: bool) -> Step:
@@ -112,14 +111,21 @@ def read_step(path: Path, *, rows: bool) -> Step:
     lists = [row_of(record, cell) for record, cell in zip(records, cells, strict=True)] if rows else []
     text = json.dumps(lists, ensure_ascii=False, separators=(",", ":")) if rows else ""
     counted = tuple((many, right) for many, right in judged)
-    return Step(int(path.stem.split("_")[1]), Counter(cells), counted, text)
+    sources = frozenset(map(source_of, records))
+    return Step(int(path.stem.split("_")[1]), Counter(cells), counted, sources, text)
 
 
 def row_of(record: Mapping[str, Any], cell: str) -> list[Any]:
     """A rollout as the page's reader takes it."""
     texts = [str(record.get(name, "")) for name in ("question", "reference_answer", "completion", "verdict")]
     steps = [[end, round(value, 4)] for end, value in steps_of(record)]
-    return [*texts, cell, number_of(record, "score"), number_of(record, "reward"), *([steps] if steps else [])]
+    numbers = [number_of(record, name) for name in ("score", "reward")]
+    return [*texts, cell, *numbers, source_of(record), *([steps] if steps else [])]
+
+
+def source_of(record: Mapping[str, Any]) -> str:
+    """Where a rollout's problem comes from: its `problem_id` without the numbers that end it; empty if unknown."""
+    return re.sub(r"([-_/:#.]?\d+)+$", "", str(record.get("problem_id") or ""))
 
 
 def number_of(record: Mapping[str, Any], name: str) -> float | None:
@@ -128,11 +134,12 @@ def number_of(record: Mapping[str, Any], name: str) -> float | None:
     return round(float(value), 4) if isinstance(value, int | float) else None
 
 
-def reader(runs: Sequence[Run], blocks: Sequence[Sequence[Block]]) -> Iterator[str]:
+def reader(runs: Sequence[Run], blocks: Sequence[Sequence[Block]], sources: Collection[str] = ()) -> Iterator[str]:
     """The section with the rollouts of all runs.
 
     Args:
         blocks: the blocks of each run.
+        sources: where the problems come from.
     """
     if not any(blocks):
         return
@@ -142,9 +149,8 @@ def reader(runs: Sequence[Run], blocks: Sequence[Sequence[Block]]) -> Iterator[s
         if count < all_steps:
             told = f"{escape(run.name)}: this file has the rollouts of {count} of {all_steps} steps"
             yield f'<p class="muted">{told}; cooper monitor {escape(run.path)} shows all.</p>'
-    yield from controls(runs)
+    yield from controls(runs, sources)
     yield '<div class="columns"><section id="first"></section><section id="second" hidden></section></div>'
-    yield "<noscript><p>They need the page's script; the same text is in each run's rollouts/.</p></noscript>"
     index = [
         {"title": run.name, "name": run.address, "blocks": [{"steps": b.steps, "counts": b.counts} for b in held]}
         for run, held in zip(runs, blocks, strict=True)
@@ -152,7 +158,6 @@ def reader(runs: Sequence[Run], blocks: Sequence[Sequence[Block]]) -> Iterator[s
     yield data("index", json.dumps({"runs": index}).replace("<", "\\u003c"))
     for place, held in enumerate(blocks):
         yield from (data(f"block-{place}-{len(held) - 1}", block.packed) for block in held[-1:])
-    yield f"<script>{SCRIPT}</script>"
 
 
 def other_blocks(blocks: Sequence[Sequence[Block]]) -> Iterator[str]:
@@ -161,22 +166,41 @@ def other_blocks(blocks: Sequence[Sequence[Block]]) -> Iterator[str]:
         yield from (data(f"block-{place}-{number}", block.packed) for number, block in enumerate(held[:-1]))
 
 
-def controls(runs: Sequence[Run]) -> Iterator[str]:
+def controls(runs: Sequence[Run], sources: Collection[str]) -> Iterator[str]:
     """The menus and the search field."""
     names = "".join(f'<option value="{place}">{escape(run.name)}</option>' for place, run in enumerate(runs))
-    cells = "".join(f'<option value="{cell}">{escape(title)}</option>' for cell, title in CELLS.items())
     yield '<div class="choice" id="choice">'
     yield f'<label>run <select id="run">{names}</select></label>'
-    if len(runs) > 1:
-        yield f'<label>beside it <select id="beside"><option value="">none</option>{names}</select></label>'
     yield '<label>step <select id="step"></select></label>'
-    yield f'<label>judged <select id="cell"><option value="all">all</option>{cells}</select></label>'
-    yield '<label>search <input id="text" type="search" placeholder="question, answer or completion"></label></div>'
+    yield f'<label>beside it <select id="beside"><option value="">none</option>{names}</select></label>'
+    yield '<label>its step <select id="step2"></select></label>'
+    yield from (f"<label>{name} {menu}</label>" for name, menu in filters(sources).items())
+    yield '<label>search <input id="text" type="search" placeholder="question, answer or completion"></label>'
+    yield '<button type="button" id="ends">first and last step</button></div>'
+    yield '<p id="only" hidden><span></span><button type="button" id="all-problems">all problems</button></p>'
 
 
-def data(name: str, text: str) -> str:
-    """Data in the page that the browser does not run."""
-    return f'<script type="text/plain" id="{name}">{text}</script>'
+def filters(sources: Collection[str], chosen: Mapping[str, str] = {}) -> dict[str, str]:
+    """The menus that choose rollouts, by their names.
+
+    Args:
+        sources: where the problems come from; there is no menu where all come from one.
+        chosen: what is selected in `verdict`, `cell` and `source`.
+    """
+    verdicts = {"all": "all", **{verdict.name: verdict.name for verdict in Verdict}}
+    cells = {"all": "all", **CELLS}
+    known = {"all": "all", **{source: source or "unknown" for source in sorted(sources)[:MOST_SOURCES]}}
+    menus = {"verdict": select("verdict", verdicts, chosen), "judged": select("cell", cells, chosen)}
+    return menus | ({"source": select("source", known, chosen)} if len(known) > 2 else {})
+
+
+def select(name: str, options: Mapping[str, str], chosen: Mapping[str, str]) -> str:
+    """A menu of options, by their values."""
+    items = "".join(
+        f'<option value="{escape(value)}"{" selected" if value == chosen.get(name) else ""}>{escape(title)}</option>'
+        for value, title in options.items()
+    )
+    return f'<select id="{name}">{items}</select>'
 
 
 def find(

@@ -1,42 +1,40 @@
-"""Writes one self-contained HTML file about runs: no network, escaped model text, one script (which shows rollouts)."""
+"""Writes one self-contained HTML file about runs: no network, escaped model text, known scripts only."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from cooper_rl.jsonl import whole_records, write_atomically
 from cooper_rl.records import THRESHOLD
-from cooper_rl.report.curves import Place, figure, trajectories
+from cooper_rl.report.curves import SHARE, charts
 from cooper_rl.report.page import (
-    BANDS,
     CELLS,
-    CURVES,
+    CHARTS,
     HOW_TO_READ,
-    SHARE,
+    PLOTLY,
     STYLE,
-    curve,
+    charts_frame,
     escape,
     html_table,
-    legend,
+    pack,
     pair,
-    plot,
     rank,
 )
-from cooper_rl.report.rollouts import BINS, SCRIPT_POLICY, Step, kept_files, other_blocks, read_steps, reader
+from cooper_rl.report.rollouts import BINS, SCRIPT, Step, kept_files, other_blocks, read_steps, reader
 from cooper_rl.report.runs import Run, label_apart, read_run
 from cooper_rl.report.story import EXPLOITED, is_exploited, story
 from cooper_rl.report.summary import run_table, summarize, table
 
 SHOWN_PAIRS = 12
-NEAR_STEPS = 3  # the reward at a held-out measurement is averaged over this many steps
 CELL_COLOURS = dict(zip(CELLS, ("#d9572b", "#8a5fbf", "#1f8a70", "#6b7f99", "#b9a03a"), strict=True))
-POLICY = (
-    f"default-src 'none'; style-src 'unsafe-inline'; script-src {SCRIPT_POLICY}; base-uri 'none'; form-action 'none'"
-)
+SCRIPTS = (PLOTLY, CHARTS, SCRIPT)  # the page's policy names the hashes of these, so that the browser runs no other
+HASHES = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'" for code in SCRIPTS)
+POLICY = f"default-src 'none'; style-src 'unsafe-inline'; script-src {HASHES}; base-uri 'none'; form-action 'none'"
 
 
 def write_report(folders: Sequence[Path], out: Path) -> Path:
@@ -50,13 +48,16 @@ def write_report(folders: Sequence[Path], out: Path) -> Path:
     kept = kept_files(runs)
     rollouts = [read_steps(run, kept) for run in runs]
     blocks = [held for _, held in rollouts]
+    sources = {source for steps, _ in rollouts for step in steps for source in step.sources}
     firsts = {run.arm: run for run in runs[::-1]}
     both = zip(runs, rollouts, strict=True)
     scored = [(run, steps) for run, (steps, _) in both if run.scored and firsts[run.arm] is run]
     body = [
         *overview(runs),
+        charts_frame(pack(charts(runs, [cells_over_time(run, steps) for run, steps in scored if steps]))),
         *agreement(scored),
-        *reader(runs, blocks),
+        *reader(runs, blocks, sources),
+        *(f"<script>{code}</script>" for code in (SCRIPTS if any(blocks) else SCRIPTS[:2])),
         "<h2>Pairs that trained the reward model</h2>" if any(run.steps_of("pairs") for run, _ in scored) else "",
         *(pair_reader(run) for run, _ in scored if run.steps_of("pairs")),
         "<h2>Configuration and environment</h2>",
@@ -88,11 +89,8 @@ def overview(runs: Sequence[Run]) -> Iterator[str]:
     yield html_table(table(summary))
     if len(runs) > len(arms):
         yield f"<details><summary>Each run</summary>{html_table(run_table(summary))}</details>"
-    bands = BANDS if len(runs) > len(arms) else ""
-    yield f'<h2>Over the steps</h2><p class="muted">{HOW_TO_READ} {bands}</p>{legend(arms)}'
-    yield '<div class="grid">'
-    yield from (curve(runs, arms, each) for each in CURVES)
-    yield f"{reward_against_truth(runs)}</div>"
+    yield "<h2>Over the steps</h2>"
+    yield f'<p class="muted">{HOW_TO_READ}</p>'
 
 
 def agreement(scored: Sequence[tuple[Run, Sequence[Step]]]) -> Iterator[str]:
@@ -101,10 +99,7 @@ def agreement(scored: Sequence[tuple[Run, Sequence[Step]]]) -> Iterator[str]:
         return
     yield "<h2>The reward model against the rule</h2>"
     yield f'<p class="muted">A score above {THRESHOLD:g} means that the reward model finds a rollout right.</p>'
-    yield legend(list(CELLS.values()), {CELLS[cell]: colour for cell, colour in CELL_COLOURS.items()})
-    yield '<div class="grid">'
-    yield from (cells_over_time(run, steps) for run, steps in scored)
-    yield "</div>"
+    yield '<div id="cells"></div>'
     yield from (calibration(run, steps) for run, steps in scored)
 
 
@@ -116,28 +111,19 @@ def alarms(runs: Sequence[Run]) -> Iterator[str]:
             yield f'<div class="alarm">hacking alarm: {escape(run.name)}, from step {run.alarm_step}; {link}</div>'
 
 
-def reward_against_truth(runs: Sequence[Run]) -> str:
-    """A figure of mean reward against held-out accuracy, with one path per run. Hacking moves up and to the left."""
-    paths = []
-    for run in runs:
-        reward = dict(run.series("reward"))
-        first = min(reward, default=0)
-        points = []
-        for step, true in run.series("eval/true_accuracy"):
-            near = [value for at, value in reward.items() if abs(at - max(step, first)) <= NEAR_STEPS]
-            if near:
-                points.append(Place(step, true, fmean(near)))
-        paths.append((run.arm, run.name, points))
-    drawn = trajectories(paths, "true accuracy", "mean reward")
-    return plot("Reward against truth", "both from 0 to 1", "one path per run; a circle marks its start", drawn)
-
-
-def cells_over_time(run: Run, steps: Sequence[Step]) -> str:
-    """A figure of the shares of `CELLS` over the steps."""
-    shares = {cell: [(step.step, step.cells[cell] / max(1, step.count)) for step in steps] for cell in CELLS}
-    lines = {CELLS[cell]: [(step, share, share, share) for step, share in found] for cell, found in shares.items()}
-    colours = {CELLS[cell]: colour for cell, colour in CELL_COLOURS.items()}
-    return plot(run.name, SHARE, "of the step's rollouts", figure(lines, share=True, colours=colours, unit=SHARE))
+def cells_over_time(run: Run, steps: Sequence[Step]) -> dict[str, Any]:
+    """The figure of the shares of `CELLS` over the steps, as the charts take it."""
+    places = [step.step for step in steps]
+    lines = [
+        {
+            "name": CELLS[cell],
+            "colour": colour,
+            "step": places,
+            "value": [round(step.cells[cell] / max(1, step.count), 6) for step in steps],
+        }
+        for cell, colour in CELL_COLOURS.items()
+    ]
+    return {"title": run.name, "unit": SHARE, "note": "of the step's rollouts", "lines": lines}
 
 
 def calibration(run: Run, steps: Sequence[Step]) -> str:
