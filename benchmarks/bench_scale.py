@@ -5,11 +5,20 @@
 
 The second makes one curve, up to a size.
 
-Curves: `step` (all of a joint step but the models' passes, by rollouts of about 2,000 tokens), `doubt` (which of the
-rollouts that count as wrong are probably right, beside 20 steps of others), `pad` (token ids to a batch, 1,024 rows by
-tokens), `workers` (a verifier pool from nothing to its first verdict, by processes), `problems` (reading a JSONL file,
-by lines). Each point is the best of `--repeats`. Bar: a step of 1,024 rollouts takes at most 1 s, and grows near
-linearly to 16,384.
+Curves, each by the size in brackets:
+
+- `step` (rollouts of about 2,000 tokens): all of a joint step but the models' passes
+- `doubt` (rollouts): which of those that count as wrong are probably right, beside 20 steps of others
+- `pad` (tokens): token ids to a batch of 1,024 rows
+- `workers` (processes): a verifier pool from nothing to its first verdict
+- `hangs` (completions): a batch that hangs all over, 16 to a reference, with limits of 0.1 s for each and 3 s for all
+- `problems` (lines): reading and checking a JSONL file
+- `mapped` (lines): the same file as the next process finds it
+- `credit` (tokens): the tokens where the steps of a completion end
+- `sums` (megabytes): a checkpoint's checksums
+
+Each point is the best of `--repeats`. Bar: a step of 1,024 rollouts takes at most 1 s, and grows near linearly to
+16,384.
 """
 
 from __future__ import annotations
@@ -17,6 +26,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import random
 import sys
 import tempfile
@@ -24,15 +34,24 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cooper_rl.domains import load_problems
+import datasets
+from transformers import AutoTokenizer
+
+from cooper_rl.checkpoints import complete_checkpoint
+from cooper_rl.credit import tokens_before
+from cooper_rl.domains import training_problems
 from cooper_rl.method.build import make_cooper
 from cooper_rl.method.doubt import Doubt
 from cooper_rl.packing import pad
 from cooper_rl.records import Reason, Rollout, Sample, Verdict, Verification
+from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.method import MethodSettings
+from cooper_rl.settings.train import TrainSettings
+from cooper_rl.steps import step_ends
 from cooper_rl.verifiers import RuleVerifier
 
 GROUP = 16
@@ -148,18 +167,72 @@ def workers_of(size: int) -> Iterator[Timed]:
 
 
 @contextmanager
-def problems_of(size: int) -> Iterator[Timed]:
+def hangs_of(size: int) -> Iterator[Timed]:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "problems.jsonl"
-        with path.open("w") as file:
-            for number in range(size):
-                file.write(json.dumps({"question": f"What is {number} + 1?", "answer": str(number + 1)}) + "\n")
+        lines = "import time", "def explain(reference, completion):", "    time.sleep(60)"
+        Path(folder, "hanging_rules.py").write_text("\n".join(lines) + "\n")
+        sys.path.insert(0, folder)
+
+        def once() -> float:
+            with RuleVerifier("hanging_rules:explain", workers=2, deadline_seconds=0.1, batch_seconds=3) as verifier:
+                started = time.perf_counter()
+                verifier.verify_many([str(row // GROUP) for row in range(size)], ["1"] * size)
+                return time.perf_counter() - started
+
+        yield once
+        sys.path.remove(folder)
+
+
+@contextmanager
+def credit_of(size: int) -> Iterator[Timed]:
+    tokenizer = AutoTokenizer.from_pretrained(resolve_model("nano", "policy"))
+    line = "We add 12 and 7. So we get 19.\n"
+    text = line * (size // len(tokenizer(line, add_special_tokens=False)["input_ids"]))
+    ids, ends = tokenizer(text, add_special_tokens=False)["input_ids"], step_ends(text, "sentence")
+
+    def once() -> float:
+        started = time.perf_counter()
+        tokens_before(tokenizer, ids, ends)
+        return time.perf_counter() - started
+
+    yield once
+
+
+@contextmanager
+def sums_of(size: int) -> Iterator[Timed]:
+    with tempfile.TemporaryDirectory() as folder:
+        for part in range(4):
+            Path(folder, f"part-{part}").write_bytes(bytes(size * 250_000))
 
         def once() -> float:
             started = time.perf_counter()
-            load_problems(str(path))
+            complete_checkpoint(Path(folder), 1)
             return time.perf_counter() - started
 
+        yield once
+
+
+@contextmanager
+def problems_of(size: int, *, anew: bool = True) -> Iterator[Timed]:
+    with tempfile.TemporaryDirectory() as folder:
+        datasets.config.HF_DATASETS_CACHE = Path(folder)
+        datasets.disable_progress_bars()
+        path = Path(folder) / "problems.jsonl"
+        with path.open("w") as file:
+            for number in range(size):
+                record = {"question": f"What is {number} + 1? {FILLER}", "answer": str(number + 1)}
+                file.write(json.dumps(record) + "\n")
+        times = iter(range(1, 1000))
+
+        def once() -> float:
+            if anew:
+                os.utime(path, (next(times),) * 2)  # a changed file is read again
+            started = time.perf_counter()
+            len(training_problems(TrainSettings(dataset_name=str(path))))
+            return time.perf_counter() - started
+
+        if not anew:
+            once()
         yield once
 
 
@@ -167,8 +240,12 @@ CURVES: dict[str, tuple[Callable[[int], Any], tuple[int, ...], str]] = {
     "step": (step_of, (256, 1024, 4096, 16384), "rollouts"),
     "doubt": (doubt_of, (256, 1024, 4096, 16384), "rollouts"),
     "pad": (pad_of, (512, 2048, 8192), "tokens"),
-    "workers": (workers_of, (1, 4, 16), "processes"),
+    "workers": (workers_of, (1, 4, 16, 64), "processes"),
+    "hangs": (hangs_of, (64, 256, 1024), "completions"),
     "problems": (problems_of, (10_000, 100_000, 1_000_000), "lines"),
+    "mapped": (partial(problems_of, anew=False), (200_000, 1_000_000), "lines"),
+    "credit": (credit_of, (512, 2048, 8192), "tokens"),
+    "sums": (sums_of, (10, 100, 1000), "megabytes"),
 }
 
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import logging
 import zlib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cooper_rl.jsonl import write_atomically
 
 logger = logging.getLogger(__name__)
+AT_ONCE = 8  # files that are summed up together
 COMPLETE = "complete.json"  # a checkpoint folder without it was cut off by a kill
 
 
 def complete_checkpoint(folder: Path, step: int) -> None:
     """Marks a checkpoint as written to its end, with the size and checksum of each of its files."""
-    files = {str(path.relative_to(folder)): _fingerprint(path) for path in _files(folder)}
+    files = _fingerprints(folder, [str(path.relative_to(folder)) for path in _files(folder)])
     write_atomically(folder / COMPLETE, json.dumps({"step": step, "files": files}) + "\n")
 
 
@@ -54,16 +57,21 @@ def damage_of(folder: Path) -> str:
         return f"{COMPLETE} cannot be read"
     if not files:
         return "it has no files"
-    for name, fingerprint in files.items():
+    for name in files:
         if not (folder / name).is_file():
             return f"{name} is missing"
-        if _fingerprint(folder / name) != fingerprint:
-            return f"{name} is not what was written"
-    return ""
+    changed = (name for name, found in _fingerprints(folder, list(files)).items() if found != files[name])
+    return next((f"{name} is not what was written" for name in changed), "")
 
 
 def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file() and path.name != COMPLETE)
+
+
+def _fingerprints(folder: Path, names: Sequence[str]) -> dict[str, list[int]]:
+    """Of several files at a time: a sum takes a second for a gigabyte, and lets go of Python's lock."""
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        return dict(zip(names, threads.map(lambda name: _fingerprint(folder / name), names), strict=True))
 
 
 def _fingerprint(path: Path) -> list[int]:

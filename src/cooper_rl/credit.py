@@ -25,6 +25,7 @@ from statistics import fmean
 from typing import Any, cast
 
 import torch
+from tokenizers.decoders import DecodeStream
 from torch import Tensor
 
 from cooper_rl.errors import BadInputError
@@ -37,6 +38,7 @@ from cooper_rl.settings.method import VALUED_BY_MODEL
 from cooper_rl.steps import first_below, step_ends
 
 CUE = " The answer is"  # stands between the beginning of a completion and the reference answer
+NEIGHBOURS = 8  # tokens that are decoded together where one alone tells nothing: a character has at most four
 Ends = Sequence[Sequence[int]]
 Values = Sequence[Sequence[float]]
 
@@ -256,17 +258,50 @@ def token_advantages(
             continue
         ids = tuple(ids_T)
         if ids not in places:
-            places[ids] = [_count_tokens(tokenizer, ids, end) for end, _ in steps_S[:-1]]
+            places[ids] = tokens_before(tokenizer, ids, [end for end, _ in steps_S[:-1]])
         for start, (_, advantage) in zip((0, *places[ids]), steps_S, strict=True):
             found_B_T[row, start:] = advantage
     return found_B_T
 
 
-def _count_tokens(tokenizer: Any, ids: tuple[int, ...], end: int) -> int:
-    """How many tokens hold the first `end` characters."""
-    return bisect_left(
-        range(len(ids)), end, key=lambda count: len(tokenizer.decode(ids[:count], skip_special_tokens=True))
-    )
+def tokens_before(tokenizer: Any, ids: Sequence[int], ends: Sequence[int]) -> list[int]:
+    """For each offset, how many tokens decode to at least so many characters; all where fewer do not.
+
+    One running decode: what each token adds to the text. A token that completes no character is looked at together with
+    its neighbours. A tokenizer whose decoding depends on more than that is asked for each beginning of the text.
+
+    Args:
+        ids: token ids of a completion.
+        ends: offsets of characters in the text that they decode to.
+    """
+    lengths = _running_lengths(tokenizer, ids) if len(ends) else []
+    if lengths is None:
+        return [
+            bisect_left(range(len(ids)), end, key=lambda count: len(_decoded(tokenizer, ids[:count]))) for end in ends
+        ]
+    return [bisect_left(lengths, end, hi=len(ids)) for end in ends]
+
+
+def _running_lengths(tokenizer: Any, ids: Sequence[int]) -> list[int] | None:
+    """The lengths of the texts of the first 0 to T tokens; None where they do not add up to that of the whole."""
+    fast = getattr(tokenizer, "backend_tokenizer", None)
+    if fast is None:
+        return None
+    stream, lengths, whole = DecodeStream(skip_special_tokens=True), [0], 0
+    for count, token in enumerate(ids, 1):
+        piece = stream.step(fast, int(token))
+        if piece is not None:
+            lengths.append(lengths[whole] + len(piece))
+            whole = count
+            continue
+        begun = max(0, count - NEIGHBOURS)  # part of a character, or a token that is left out
+        before, present = (_decoded(tokenizer, ids[begun:end]) for end in (count - 1, count))
+        lengths.append(lengths[-1] + len(present) - len(before))
+    return lengths if lengths[-1] == len(_decoded(tokenizer, ids)) else None
+
+
+def _decoded(tokenizer: Any, ids: Sequence[int]) -> str:
+    return str(tokenizer.decode(ids, skip_special_tokens=True))
 
 
 @torch.no_grad()  # type: ignore[untyped-decorator]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -43,6 +43,17 @@ def add_up(tensor: torch.Tensor) -> torch.Tensor:
     total = tensor.clone()
     dist.all_reduce(total)
     return total
+
+
+def of_first(make: Callable[[], Item]) -> Item:
+    """What `make` gives on the first rank, for all ranks; the others do not call it. Every rank calls this."""
+    import torch.distributed as dist
+
+    if size() == 1:
+        return make()
+    found: list[Any] = [make() if rank() == 0 else None]
+    dist.broadcast_object_list(found, src=0)
+    return found[0]  # type: ignore[no-any-return]
 
 
 @contextmanager
@@ -99,6 +110,22 @@ def own_device() -> torch.device:
     if accelerator is None:
         return torch.device("cpu")
     return torch.device(accelerator.type, int(os.environ.get("LOCAL_RANK", 0)) % torch.accelerator.device_count())
+
+
+def check_launched() -> None:
+    """Refuses a single process that sees several GPUs: TRL would split the policy's layers over all of them.
+
+    Raises:
+        BadInputError: with both ways out.
+    """
+    import torch
+
+    count = torch.cuda.device_count()
+    if count > 1 and "WORLD_SIZE" not in os.environ:
+        raise BadInputError(
+            f"{count} GPUs are visible to one process: start one for each (torchrun --standalone --nproc_per_node"
+            f" {count} -m cooper_rl.cli train ...), or set CUDA_VISIBLE_DEVICES=0"
+        )
 
 
 class TorchRanks:

@@ -129,11 +129,11 @@ def _parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     import pyarrow.parquet
 
     try:
-        table = pyarrow.parquet.read_table(path)
+        rows = (row for batch in pyarrow.parquet.ParquetFile(path).iter_batches() for row in batch.to_pylist())
+        for number, record in enumerate(rows, 1):
+            yield f"{path} row {number}", record
     except pyarrow.ArrowException as error:
         raise BadInputError(f"{path}: not a parquet file ({str(error).splitlines()[0]})") from error
-    for number, record in enumerate(table.to_pylist(), 1):
-        yield f"{path} row {number}", record
 
 
 def from_hub(

@@ -7,6 +7,7 @@ import pytest
 import torch
 from transformers.integrations import deepspeed
 
+from cooper_rl.checkpoints import complete_checkpoint
 from cooper_rl.distributed import loading_whole
 from cooper_rl.fast.decode import complete
 from cooper_rl.generation.in_process import TransformersGenerator
@@ -44,6 +45,26 @@ dist.destroy_process_group()
 """
 
 
+CHECKED = """
+import os, sys
+from pathlib import Path
+import torch.distributed as dist
+from cooper_rl import checkpoints
+from cooper_rl.distributed import of_first
+from cooper_rl.engines.trl import folder
+dist.init_process_group("gloo")
+read = []
+def counted(path, own=checkpoints._fingerprint):
+    read.append(path.name)
+    return own(path)
+checkpoints._fingerprint = counted
+class args: output_dir = sys.argv[1]
+found = folder.find_checkpoint(args, True)
+sys.stdout.write(f"{dist.get_rank()} found {found.name}, read {len(read)}\\n")
+dist.destroy_process_group()
+"""
+
+
 def on_two_ranks(code, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(code)
@@ -52,6 +73,17 @@ def on_two_ranks(code, tmp_path):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.splitlines()
+
+
+@pytest.mark.slow  # two processes
+def test_the_first_rank_alone_reads_the_checkpoints_through(tmp_path):
+    for step in (1, 2):
+        folder = tmp_path / f"checkpoint-{step}"
+        folder.mkdir()
+        (folder / "weights").write_bytes(b"1" * step)
+        complete_checkpoint(folder, step)
+    (tmp_path / "checkpoint-2" / "weights").write_bytes(b"00")
+    assert sorted(on_two_ranks(CHECKED, tmp_path)) == ["0 found checkpoint-1, read 2", "1 found checkpoint-1, read 0"]
 
 
 @pytest.mark.slow  # two processes

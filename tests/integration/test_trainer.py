@@ -3,20 +3,29 @@
 import json
 import math
 import re
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
+import torch
 import yaml
 from datasets import Dataset
 from transformers import GenerationConfig, TrainerCallback
 
 from cooper_rl import CooperConfig, CooperTrainer, VerifyRM
+from cooper_rl.distributed import check_launched
 from cooper_rl.domains import load_problems
 from cooper_rl.engines import loading
+from cooper_rl.engines.config import precision
+from cooper_rl.engines.trl.callback import check_engine
+from cooper_rl.engines.trl.cooper_trainer import run_training
 from cooper_rl.engines.trl.folder import restore_order
 from cooper_rl.engines.trl.rows import check_rows, training_rows
-from cooper_rl.errors import BadInputError
+from cooper_rl.errors import BadInputError, CooperError
+from cooper_rl.fast.lean import is_split
 from cooper_rl.generation import Sampling, in_process
 from cooper_rl.generation.in_process import TransformersGenerator
+from cooper_rl.method.protocols import Alone
 from cooper_rl.settings.files import EMBEDDED
 from cooper_rl.verifyrm.triples import read_triples
 
@@ -173,3 +182,56 @@ def test_the_environment_of_a_run_without_an_optional_package(monkeypatch):
     monkeypatch.setattr(loading, "PACKAGES", ("torch", "no-such-package"))
     found = loading.environment(3)["versions"]
     assert found["torch"] and found["no-such-package"] is None
+
+
+def test_one_process_that_sees_several_gpus_says_how_to_start_one_for_each(tmp_path, monkeypatch):
+    """TRL would split the policy's layers over both, and the caches of the lean path lie on the first alone."""
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    recipe = {"arm": "rule", "dataset_size": 4, "max_steps": 1, "output_dir": str(tmp_path)}
+    with pytest.raises(BadInputError, match=r"2 GPUs are visible .*--nproc_per_node 2.* or set CUDA_VISIBLE_DEVICES=0"):
+        run_training(recipe)
+    with pytest.raises(BadInputError, match="2 GPUs are visible"):
+        trainer(tmp_path)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    check_launched()
+
+
+def test_a_policy_whose_layers_are_on_two_devices_takes_trls_own_way(tmp_path):
+    made = trainer(tmp_path)
+    made.model.hf_device_map = {"model.layers.0": "cpu", "model.layers.1": "cpu"}
+    whole = torch.ones((2, 8), dtype=torch.long)
+    assert made._is_lean(made.model, whole, whole, 4) and not is_split(made.model)
+    made.model.hf_device_map["model.layers.1"] = "meta"
+    assert not made._is_lean(made.model, whole, whole, 4)
+
+
+@pytest.mark.parametrize(
+    ("given", "able", "expected"),
+    [
+        ({}, True, (True, True)),
+        ({}, False, (False, None)),
+        ({"bf16": False}, True, (False, True)),
+        ({"bf16": True, "tf32": False}, True, (True, False)),
+        ({"use_cpu": True}, True, (False, None)),
+        ({"fp16": True}, True, (False, True)),
+    ],
+)
+def test_without_a_word_the_device_decides_on_16_bits(monkeypatch, given, able, expected):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: able)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: not including_emulation)
+    args = SimpleNamespace(**{"bf16": None, "tf32": None, "fp16": False, "use_cpu": False, **given})
+    assert precision(args) == expected
+    assert CooperConfig("out", use_cpu=True).bf16 is False, "a CPU computes as before"
+
+
+@pytest.mark.parametrize("norm", [None, 0.5, torch.tensor(2.0), math.nan, math.inf])
+def test_a_gradient_that_is_not_finite_under_deepspeed_ends_the_run(norm):
+    """There is no `.grad` there, and the step is taken within the backward pass."""
+    engine = SimpleNamespace(get_global_grad_norm=lambda: norm)
+    accelerator = SimpleNamespace(deepspeed_engine_wrapped=SimpleNamespace(engine=engine))
+    core = SimpleNamespace(ranks=Alone())
+    corrupted = norm is not None and not math.isfinite(norm)
+    with pytest.raises(CooperError, match="DeepSpeed has taken the step") if corrupted else nullcontext():
+        check_engine(accelerator, core)
+    check_engine(SimpleNamespace(deepspeed_engine_wrapped=None), core)
+    check_engine(None, core)

@@ -75,3 +75,19 @@ def test_both_sides_of_a_timed_step_train_the_recipes_adapters(benchmark_of, tmp
         side(recipe, rows, 2, str(tmp_path))
     assert len(trained) == 2 and all(each and all("lora_" in name for name in each) for each in trained)
     assert steps.adapters_of(TrainSettings.from_recipe({**recipe, "lora_rank": 0})) is None
+
+
+def test_the_page_on_a_steps_cost_is_what_the_script_counts(benchmark_of):
+    cost = benchmark_of("step_cost")
+    assert cost.SHAPE.parameters == 1_543_714_304, "as Qwen2.5-1.5B is published"
+    made, written = cost.page(cost.Card(), cost.Assumed()), cost.PAGE.read_text(encoding="utf-8")
+    assert f"{cost.BEGIN}{made}{cost.END}" in written
+    assert "1.02 million tokens written" in made, "1,024 completions of 1,000 tokens"
+    card, own = cost.Card(), cost.Assumed()
+    stages = {stage[0]: stage[1] for stage in cost.stages(cost.settings_on(8), 8, card, own)}
+    tokens, layers = 128 * 1200, 2 * 28 * 1536 * 1200
+    by_hand = 4 * tokens * (2 * 1_543_714_304 + layers) / 989e12
+    assert stages["the policy's gradient, with its layers computed again"] == pytest.approx(by_hand)
+    keys = 128 * (200 * 1000 + 1000**2 / 2) * 2 * 28 * 256 * 2
+    by_hand = (2048 * 1_543_714_304 * 2 + keys) / 3.35e12
+    assert stages["vLLM writes the completions"] == pytest.approx(by_hand)

@@ -14,13 +14,14 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 import yaml
 from rich.console import Console
 from rich.progress import Progress
 from typer.testing import CliRunner
 
 from cooper_rl.cli import app
-from cooper_rl.cli.compare import compare
+from cooper_rl.cli.compare import Job, compare, free_device
 from cooper_rl.cli.console import columns_for, print_rows
 from cooper_rl.cli.progress import Course, Display
 from cooper_rl.cli.running import interrupted
@@ -41,7 +42,8 @@ while words:
 folder = pathlib.Path(settings["output_dir"])
 with (folder / "calls").open("a") as calls, (folder.parent / "order").open("a") as order:
     order.write(folder.name + "\\n")
-    calls.write(json.dumps([settings, flags, os.environ["OMP_NUM_THREADS"]]) + "\\n")
+    seen = os.environ["OMP_NUM_THREADS"], os.environ.get("CUDA_VISIBLE_DEVICES")
+    calls.write(json.dumps([settings, flags, *seen]) + "\\n")
 variant = settings.get("variant")
 arm, seed = settings.get("arm", "cooper"), int(settings["seed"])
 (folder / "config.yaml").write_text(json.dumps({"arm": arm, "variant": variant, "seed": seed, "max_steps": 20}))
@@ -112,7 +114,7 @@ def test_summary_table_and_report(run, capsys):
     assert result.startswith("Rule and static cannot be told apart: true accuracy 0.450 and 0.450, difference +0.000 ")
     assert exploitation.startswith("The frozen reward model was not exploited in any of 2 runs: ")
     assert place.startswith(f"Open {out}/report.html for the curves")
-    settings, flags, threads = calls(out / "rule-seed1")[0]
+    settings, flags, threads, _ = calls(out / "rule-seed1")[0]
     assert flags == [] and threads == "1" and settings["seed"] == "1" and settings["config"] == "recipe.yaml"
     assert yaml.safe_load(settings["negative_sources"]) == {"mined": 2}
 
@@ -125,7 +127,7 @@ def test_a_failed_run_leaves_the_others_and_is_resumed(run):
         start()
     assert set(json.loads((out / "summary.json").read_text())["arms"]) == {"rule", "static"}
     start()
-    assert [flags for _, flags, _ in calls(out / "static-seed0")] == [[], ["--resume"]]
+    assert [flags for _, flags, *_ in calls(out / "static-seed0")] == [[], ["--resume"]]
     assert len(calls(out / "rule-seed0")) == 1  # finished before, not run again
 
 
@@ -161,7 +163,7 @@ def test_a_finished_run_goes_on_where_it_is_to_have_more_steps(run):
     out, start = run
     start(arms=("rule", "static"), seeds=(0,), overrides={"max_steps": 20}, max_steps={"rule": 20, "static": 20})
     start(arms=("rule", "static"), seeds=(0,), overrides={"max_steps": 30}, max_steps={"rule": 30, "static": 20})
-    assert [flags for _, flags, _ in calls(out / "rule-seed0")] == [[], ["--resume"]]
+    assert [flags for _, flags, *_ in calls(out / "rule-seed0")] == [[], ["--resume"]]
     assert len(calls(out / "static-seed0")) == 1
 
 
@@ -179,7 +181,7 @@ def test_variants_are_compared_by_name(run):
         "noise-0": [0, 1],
         "noise-40": [0, 1],
     }
-    ((settings, _, _),) = calls(out / "noise-40-seed1")
+    ((settings, *_),) = calls(out / "noise-40-seed1")
     assert settings["variant"] == "noise-40" and "arm" not in settings
     page = (out / "report.html").read_text()
     assert "0.45 (noise-40)" in page and 'id="charts-data"' in page
@@ -366,3 +368,32 @@ def test_its_runs_end_with_it(tmp_path):
     assert program.wait(60) == 128 + signal.SIGTERM
     with pytest.raises(ProcessLookupError):
         os.kill(int(told.read_text()), 0)
+
+
+@pytest.mark.parametrize(
+    ("given", "count", "jobs", "expected"),
+    [
+        (None, 2, None, {"0", "1"}),
+        ("4,6,7", 2, None, {"4", "6"}),  # torch sees two of those that are named
+        ("5", 1, 2, {"5"}),
+        (None, 0, None, {None}),
+        ("", 0, None, {""}),
+    ],
+)
+def test_each_run_sees_a_gpu_of_its_own(run, monkeypatch, given, count, jobs, expected):
+    out, start = run
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if given is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
+    start(arms=("rule", "static"), seeds=(0, 1), jobs=jobs)
+    seen = {calls(out / f"{arm}-seed{seed}")[0][3] for arm in ("rule", "static") for seed in (0, 1)}
+    assert seen == expected
+
+
+def test_a_run_takes_the_gpu_that_has_become_free():
+    jobs = [Job("rule", seed, Path(), "rule", device=device) for seed, device in enumerate("0012")]
+    assert free_device("0123", jobs) == "3"
+    assert free_device("012", [jobs[0], jobs[3]]) == "1"
+    assert free_device("01", jobs) == "1", "the one with the fewest runs"
+    assert free_device([], jobs) is None

@@ -4,15 +4,27 @@ import math
 import random
 import subprocess
 import sys
+from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import replace
 from statistics import fmean
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 
-from cooper_rl.credit import CUE, Credit, check_credit, reference_values, step_advantages, token_advantages
+from cooper_rl.credit import (
+    CUE,
+    Credit,
+    check_credit,
+    reference_values,
+    step_advantages,
+    token_advantages,
+    tokens_before,
+)
 from cooper_rl.errors import BadInputError
 from cooper_rl.method.build import make_cooper
 from cooper_rl.method.pairs import mark_parting
@@ -227,6 +239,55 @@ def test_tokens_have_the_advantage_of_the_step_that_they_end_in(tokenizer):
         assert advantage == pytest.approx(0.1 if ended <= 10 else 0.2 if ended <= 21 else 0.3)
     assert {round(a, 6) for a in found[0].tolist()} == {0.1, 0.2, 0.3} and found[0, -1] == pytest.approx(0.3)
     assert (found[1] == 2.0).all() and torch.allclose(found[2], torch.tensor(0.4))
+
+
+TEXT = "We add 12 and 7. 🙂🙃 So «19» — ça va, 数学は楽しい。 Then  two   spaces .\n\nIt is 19 . Don't you?\t" * 3
+
+
+def byte_level_tokenizer(**settings):
+    """BPE over bytes, with so few merges that a character is several tokens."""
+    whole = Tokenizer(models.BPE())
+    whole.pre_tokenizer, whole.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=300, special_tokens=["<end>"], initial_alphabet=alphabet)
+    whole.train_from_iterator([TEXT], trainer)
+    return PreTrainedTokenizerFast(tokenizer_object=whole, eos_token="<end>", **settings)
+
+
+def metaspace_tokenizer():
+    """As Llama 2: bytes where a character is unknown, and a first space that is stripped."""
+    parts = ["▁We", "▁add", "▁", *"abcdefghijklmnopqrstuvwxyz12790.,'?WDTISo", "\n"]
+    vocabulary = {"<end>": 0, "<unk>": 1, **{f"<0x{byte:02X}>": 2 + byte for byte in range(256)}}
+    vocabulary |= {part: 258 + place for place, part in enumerate(parts)}
+    merges = [("▁", "W"), ("▁W", "e"), ("▁", "a"), ("▁a", "d"), ("▁ad", "d")]
+    vocabulary |= {"".join(pair): 400 + place for place, pair in enumerate(merges) if "".join(pair) not in vocabulary}
+    whole = Tokenizer(models.BPE(vocabulary, merges, byte_fallback=True, unk_token="<unk>"))
+    whole.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    parts = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    whole.decoder = decoders.Sequence(parts)
+    return PreTrainedTokenizerFast(tokenizer_object=whole, eos_token="<end>", unk_token="<unk>")
+
+
+@pytest.mark.parametrize("kind", ["nano", "byte_level", "cleaned_up", "metaspace"])
+def test_the_token_where_a_step_ends_is_found_by_one_pass(kind, tokenizer, monkeypatch):
+    """As many tokens as decoding each beginning of the text gives, also where a character is several tokens."""
+    made = {"byte_level": byte_level_tokenizer, "metaspace": metaspace_tokenizer}
+    made["cleaned_up"] = lambda: byte_level_tokenizer(clean_up_tokenization_spaces=True)
+    own = made[kind]() if kind in made else tokenizer
+    plain = own(TEXT, add_special_tokens=False)["input_ids"]
+    end = own.eos_token_id
+    for ids in (plain, [*plain, end], [*plain[:40], end, *plain[40:80], end, end], plain[3:], [end], []):
+        lengths = [len(own.decode(ids[:count], skip_special_tokens=True)) for count in range(len(ids) + 1)]
+        ends: Iterable[int] = range(lengths[-1] + 2)
+        if kind == "metaspace":  # where each byte of half a character is a mark of its own
+            ends = step_ends(own.decode(ids, skip_special_tokens=True), "sentence")
+        asked = Mock(wraps=own.decode)
+        with monkeypatch.context() as context:
+            context.setattr(own, "decode", asked)
+            found = tokens_before(own, ids, ends)
+        assert found == [bisect_left(range(len(ids)), at, key=lambda count: lengths[count]) for at in ends]
+        if kind != "cleaned_up":  # spaces before marks are taken out, which one token alone does not tell
+            assert sum(len(call.args[0]) for call in asked.call_args_list) <= 17 * len(ids)
 
 
 def test_reference_values_are_those_of_one_sequence_at_a_time(policy, tokenizer):

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import random
 
 import pytest
 
@@ -11,10 +12,13 @@ from cooper_rl.domains import (
     find_domain,
     heldout_problems,
     load_problems,
+    own_data,
     training_problems,
     warn_of_shared,
 )
+from cooper_rl.domains.own_data import FileSet
 from cooper_rl.domains.problems import KNOWN
+from cooper_rl.engines.trl.rows import training_rows
 from cooper_rl.engines.verl.verl_data import rows_of, write_rows
 from cooper_rl.errors import BackendError, BadInputError, MissingFileError
 from cooper_rl.records import Problem, Sample
@@ -81,6 +85,102 @@ def test_verl_s_own_parquet_is_read(tmp_path):
         ("2 + 2?", ("4", "four"), {}),
     ]
     assert found[1].problem_id == f"{path} row 2"
+
+
+FRAME = (
+    "Solve the following math problem step by step. The last line of your response should be of the form Answer:"
+    " $Answer (without quotes) where $Answer is the answer to the problem.\n\n{}\n\nRemember to put your answer on its"
+    ' own line after "Answer:".'
+)
+
+
+def dapo_rows(times):
+    """Two problems in DAPO-Math-17k's published form, each so many times."""
+    return [
+        {
+            "data_source": "math_dapo",
+            "prompt": [{"role": "user", "content": FRAME.format(question)}],
+            "ability": "MATH",
+            "reward_model": {"ground_truth": answer, "style": "rule-lighteval/MATH_v2"},
+            "extra_info": {"index": index},
+        }
+        for _ in range(times)
+        for question, answer, index in (("What is $1 + 1$?\n\nIn all.", "2", "a-1"), ("$x = 34$. $x$?", "34", "b-2"))
+    ]
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "jsonl"])
+def test_dapo_s_published_file_has_each_problem_once(tmp_path, monkeypatch, caplog, suffix):
+    import pyarrow
+    import pyarrow.parquet
+
+    path = tmp_path / f"dapo-math-17k.{suffix}"
+    if suffix == "jsonl":
+        write(path, *dapo_rows(100))
+    else:
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(dapo_rows(100)), path)
+        monkeypatch.setenv("COOPER_DATA_DIR", str(tmp_path))
+        named = load_problems("dapo-math-17k")
+        plain = [("What is $1 + 1$?\n\nIn all.", "2"), ("$x = 34$. $x$?", "34")]
+        assert [(p.question, p.reference_answer) for p in named] == plain
+    own = load_problems(str(path))  # as somebody's own file: with its frame
+    assert [(p.question, p.reference_answer) for p in own] == [
+        (FRAME.format("What is $1 + 1$?\n\nIn all."), "2"),
+        (FRAME.format("$x = 34$. $x$?"), "34"),
+    ]
+    assert "198 records are there before, with their extra_info.index" in caplog.text
+
+
+@pytest.fixture
+def mapped(monkeypatch, tmp_path):
+    """Files of any size are left on the disk."""
+    import datasets
+
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.setattr(own_data, "MAPPED_BYTES", 0)
+
+
+def test_the_problems_of_a_large_file_stay_on_the_disk(mapped, tmp_path, monkeypatch):
+    records = [{"question": f"{i} + 1?", "answer": i + 1, "aliases": ["one more"] * (i % 2)} for i in range(3000)]
+    records += [
+        {"question": "0 + 2?", "answer": "1 + 1 = 2\n#### 2"},
+        {"problem_id": "own", "question": "?", "answer": 7},
+    ]
+    path = write(tmp_path / "a.jsonl", *records)
+    expected = FileSet(path).read("train")
+    named = TrainSettings(dataset_name=path)
+    check_named_problems(named)
+    with monkeypatch.context() as context:
+        context.setattr(own_data, "read_records", None)  # it is not read again
+        problems = training_problems(named)
+        assert list(problems) == load_problems(path) == expected
+        assert [problems[-2], *problems[5:7]] == [expected[-2], *expected[5:7]]
+        drawn = training_problems(TrainSettings(dataset_name=path, dataset_size=5, dataset_seed=3))
+    assert drawn == random.Random(3).sample(expected, 5)
+    rows = training_rows(problems, "Be brief.")
+    assert rows.cache_files, "the rows of a trainer are on the disk too"
+    assert rows[2990:] == training_rows(expected, "Be brief.")[2990:]
+    write(tmp_path / "a.jsonl", *records[:2])
+    assert load_problems(path) == expected[:2], "a changed file is read anew"
+
+
+def test_where_the_cache_cannot_be_written_a_large_file_is_read_into_memory(mapped, tmp_path, monkeypatch, caplog):
+    import datasets
+
+    path = write(tmp_path / "a.jsonl", {"question": "1 + 1?", "answer": 2})
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "a.jsonl" / "cache")
+    assert training_problems(TrainSettings(dataset_name=path)) == FileSet(path).read("train")
+    assert "a.jsonl: each process holds its problems, since the cache cannot be written" in caplog.text
+
+
+def test_a_bad_record_of_a_large_file_is_named_with_its_line(mapped, tmp_path):
+    path = write(tmp_path / "a.jsonl", {"question": "1 + 1?", "answer": 2}, {"question": "2 + 2?"})
+    with pytest.raises(BadInputError) as error:
+        FileSet(path).read("train")
+    for read in (check_problems, lambda name, split: load_problems(name)):
+        with pytest.raises(BadInputError) as again:
+            read(path, "train")
+        assert str(again.value) == str(error.value) and f"{path}:2" in str(error.value)
 
 
 def test_several_answers_in_a_file(tmp_path):
@@ -220,6 +320,10 @@ HUB = {  # a record of each public set as the hub has it, and the question and a
     "svamp": ({"Body": "B. ", "Question": "Q", "Answer": "2.0", "Equation": "1+1"}, ("B. Q", "2")),
     "olympiadbench": ({"question": "Q", "final_answer": ["2"], "solution": ["S"]}, ("Q", "2")),
     "odyssey": ({"problem_number": 1, "problem_statement": "Q", "answer": "2"}, ("Q", "2")),
+    "dapo-math-17k": (
+        {"prompt": [{"role": "user", "content": "Q"}], "reward_model": {"ground_truth": "2", "style": "rule"}},
+        ("Q", "2"),
+    ),
     "aqua": ({"question": "Q", "options": ["A)2"], "rationale": "R", "correct": "A"}, ("Q Answer choices: A)2", "A")),
 }
 

@@ -240,6 +240,13 @@ def test_a_model_that_transformers_loads_from_adapters(tmp_path):
     assert all(torch.equal(loaded.state_dict()[name], value) for name, value in before.items())
 
 
+def test_adapters_are_merged_on_any_device(monkeypatch):
+    model = adapted("llama")
+    monkeypatch.setattr(type(model), "device", torch.device("cuda"), raising=False)
+    with adapters_merged(model):
+        assert model.base_model.model.model.layers[0].mlp.up_proj.merged
+
+
 def test_adapters_come_out_of_the_weights_after_an_error():
     model = adapted("llama")
     before = {name: value.clone() for name, value in model.state_dict().items()}

@@ -5,6 +5,8 @@ import random
 import subprocess
 import sys
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from cooper_rl.domains import Domain, check_problems, find_domain, load_problems, truth_of
@@ -23,6 +25,10 @@ PUBLISHED = {  # how the published files write the problem number i
     "olympiadbench": lambda i: {"question": f"{i} + 1?", "final_answer": [f"${i}$"]},
     "odyssey": lambda i: {
         f"Problem_{i}": {"question": f"{i} + 1?\n\n\\end{{problem}}\t\n\\noindent", "answer": f"{i}\\\\\n\\noindent"}
+    },
+    "dapo-math-17k": lambda i: {
+        "prompt": [{"role": "user", "content": f"{i} + 1?"}],
+        "reward_model": {"ground_truth": str(i + 1)},
     },
     "aqua": lambda i: {"question": f"{i}?", "options": ["A)1", "B)2"], "rationale": "R", "correct": "ABCDE"[i % 5]},
 }
@@ -65,8 +71,11 @@ def test_public_sets_keep_the_contract(name, tmp_path, monkeypatch):
     monkeypatch.setenv("COOPER_DATA_DIR", str(tmp_path))
     domain = find_domain(name)
     for offset, filename in enumerate(domain.local.values()):
-        lines = (json.dumps(PUBLISHED[name](100 * offset + i)) + "\n" for i in range(10))
-        (tmp_path / filename).write_text("".join(lines))
+        records = [PUBLISHED[name](100 * offset + i) for i in range(10)]
+        if filename.endswith(".parquet"):
+            pyarrow.parquet.write_table(pyarrow.Table.from_pylist(records), tmp_path / filename)
+        else:
+            (tmp_path / filename).write_text("".join(json.dumps(record) + "\n" for record in records))
     check_domain(domain, size=8)
 
 

@@ -2,6 +2,9 @@
 
 import json
 import re
+from contextlib import nullcontext
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -10,7 +13,7 @@ import torch
 from cooper_rl.errors import BackendError, BadInputError, MissingFileError
 from cooper_rl.evaluation.benchmarks import evaluate_model, powers_of_two, table, verifier_of
 from cooper_rl.evaluation.metrics import interval, majority, paired_test, pass_at_k
-from cooper_rl.generation import Sampling, conversation
+from cooper_rl.generation import Sampling, conversation, in_process
 from cooper_rl.generation.in_process import TransformersGenerator
 from cooper_rl.settings.asking import EvalConfig
 from cooper_rl.settings.files import resolve_model
@@ -184,3 +187,15 @@ def test_who_judges_what():
     ]
     with pytest.raises(BadInputError, match="eval: model is not set"):
         EvalConfig(output="o")
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("cpu", {}), ("mps", {}), ("cuda", {"device_type": "cuda"}), ("xpu", {"device_type": "xpu"})]
+)
+def test_the_random_state_of_any_accelerator_comes_back(monkeypatch, kind, expected):
+    asked = []
+    monkeypatch.setattr(torch.random, "fork_rng", lambda **given: nullcontext(asked.append(given)))
+    model = Mock(training=False, device=SimpleNamespace(type=kind))
+    with torch.random.fork_rng(), in_process.isolated(model, 0):
+        pass
+    assert asked[1] == {"devices": [model.device] if expected else [], **expected}

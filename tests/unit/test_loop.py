@@ -19,7 +19,7 @@ from cooper_rl.method.build import make_cooper, source_names
 from cooper_rl.method.journal import Journal, read_metrics
 from cooper_rl.method.monitor import Monitor
 from cooper_rl.method.protocols import Alone
-from cooper_rl.records import LabelledCompletion, Reason, Report, Sample, Verdict, Verification
+from cooper_rl.records import Batch, LabelledCompletion, Reason, Report, Sample, Verdict, Verification
 from cooper_rl.settings.method import MethodSettings
 from cooper_rl.verifiers import RuleVerifier
 
@@ -231,6 +231,15 @@ def test_only_the_first_rank_writes(tmp_path):
         journal.finish(1, 2.0)
     assert not (tmp_path / "False").exists()
     assert read_metrics(tmp_path / "True") == [{"step": 1, "x": None}]
+
+
+@pytest.mark.parametrize(("every", "written"), [(1, [1, 2, 3, 4]), (2, [2, 4]), (0, [])])
+def test_rollouts_of_every_few_steps(tmp_path, every, written):
+    journal = Journal(tmp_path, every=every)
+    for step in range(1, 5):
+        journal.write(Report(step, Batch(step, ()), metrics={"pairs/count": 0.0}))
+    for kind in ("rollouts", "pairs"):
+        assert [int(path.stem[-6:]) for path in sorted((tmp_path / kind).glob("*.jsonl"))] == written
 
 
 def test_a_folder_that_another_process_writes_is_refused(tmp_path):

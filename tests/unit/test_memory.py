@@ -2,9 +2,11 @@
 
 import inspect
 import json
+import re
 from pathlib import Path
 
 import pytest
+import torch
 
 from cooper_rl.doctor.memory import GIB, VLLM, VLLM_ASLEEP, Shape, estimate, estimate_on_verl, peaks, shape_of, total
 from cooper_rl.errors import BadInputError
@@ -104,6 +106,32 @@ def test_doctor_names_the_extra_of_what_is_optional(monkeypatch):
     assert findings.package("torch", (2, 8), None).state == "fail"
 
 
+SETUPS = [  # settings on two GPUs, and what the last line names beside `never run`
+    ({"bf16": True}, ["launcher"]),
+    ({"bf16": False}, ["launcher", "bf16"]),
+    ({"max_completion_length": 2048}, ["launcher", "generation"]),
+    ({"use_vllm": True, "max_completion_length": 2048}, ["launcher", "vLLM"]),
+    ({"use_vllm": True, "vllm_enable_sleep_mode": True}, ["launcher"]),
+    ({"arm": "cooper", "negative_sources": {"assistant": 1}}, ["launcher", "assistant"]),
+    ({"verifier_batch_seconds": 1800}, ["launcher", "verifier_batch_seconds"]),
+    ({"verifier_batch_seconds": 1800, "ddp_timeout": 7200}, ["launcher"]),
+]
+
+
+@pytest.mark.parametrize(("chosen", "named"), SETUPS)
+def test_doctor_warns_of_what_goes_wrong_or_crawls_on_gpus(monkeypatch, chosen, named):
+    from cooper_rl import doctor as findings
+
+    settings = TrainSettings.from_recipe({"arm": "rule", "output_dir": "out", **chosen})
+    assert not list(findings.warn_of_setup(settings)), "this machine has no GPU"
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    found = list(findings.warn_of_setup(settings))
+    assert [finding.what for finding in found] == ["never run", *named]
+    assert findings.conclude(found).detail == f"fits; look at: {', '.join(['never run', *named])}"
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert "launcher" not in [finding.what for finding in findings.warn_of_setup(settings)]
+
+
 def test_doctor_says_whether_it_fits(monkeypatch, capsys):
     from cooper_rl import doctor as findings
     from cooper_rl.doctor import memory
@@ -114,11 +142,16 @@ def test_doctor_says_whether_it_fits(monkeypatch, capsys):
     assert "fits into 24 GiB of main memory; leave room for half as much again" in capsys.readouterr().out
     monkeypatch.setattr(memory, "available", lambda: ("a device", 24.0))
     assert findings.print_findings(TrainSettings.from_recipe(QUICKSTART), as_json=False) == 0
-    assert "of a device\n" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "of a device\n" in said and said.splitlines()[-1].split() == ["ok", "verdict", "fits"]
     monkeypatch.setattr(memory, "available", lambda: ("a small device", 0.05))
     assert findings.print_findings(TrainSettings.from_recipe(QUICKSTART), as_json=False) == 1
     said = capsys.readouterr().out
     assert "does not fit into 0 GiB of a small device; try a smaller per_device_train_batch_size or" in said
+    last = said.splitlines()[-1]
+    assert re.search(
+        r"^fail +verdict +does not fit, because at the peak it needs \S+ GiB, more than 95 % of the 0 GiB of", last
+    )
 
 
 QWEN = {  # the published configurations

@@ -17,6 +17,7 @@ import pytest
 from cooper_rl import RuleVerifier
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import Verdict
+from cooper_rl.verifiers import pipe
 from cooper_rl.verifiers.pipe import Worker
 
 RULES = """
@@ -95,6 +96,54 @@ def test_a_deadline_from_many_threads_at_once(slow):
     with RuleVerifier(slow, workers=2, deadline_seconds=1) as rule, ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda completion: rule.verify("1", completion), completions))
     assert [verdict.value for verdict in found] == ["CORRECT", "TIMEOUT", "CORRECT", "INCORRECT"] * 2
+
+
+def test_a_batch_has_a_limit_and_what_is_left_is_not_judged(slow):
+    with RuleVerifier(slow, workers=2, deadline_seconds=2, batch_seconds=3) as rule:
+        rule.verify_many(["a", "b"], ["a", "b"])  # both workers have started
+        started = time.monotonic()
+        found = rule.explain_many([str(i) for i in range(40)], ["sleep"] * 40)
+        took = time.monotonic() - started
+        again = rule.verify_many(["1", "2"], ["1", "3"])
+    assert {each.verdict for each in found} == {Verdict.TIMEOUT}
+    assert not any(each.surely_wrong for each in found)
+    assert took < 15, "40 hanging items of 2 s on 2 workers take 40 s without a limit"
+    assert again == [Verdict.CORRECT, Verdict.INCORRECT], "each call has a limit of its own"
+
+
+def test_a_reference_that_hangs_three_times_is_not_asked_again(slow):
+    with RuleVerifier(slow, workers=1, deadline_seconds=0.5, batch_seconds=60) as rule:
+        started = time.monotonic()
+        found = rule.verify_many(["a"] * 30 + ["z"] * 5, ["sleep"] * 30 + ["z"] + ["sleep"] * 3 + ["z"])
+        took = time.monotonic() - started
+    assert found[:30] == [Verdict.TIMEOUT] * 30
+    assert found[30:] == [Verdict.CORRECT, *[Verdict.TIMEOUT] * 3, Verdict.CORRECT], "this one was judged in time"
+    assert took < 15, "30 hanging items take half a second each, and a worker after each"
+
+
+def test_no_more_workers_start_at_a_time_than_there_are_cores(tmp_path, monkeypatch):
+    starts = tmp_path / "starts"
+    (tmp_path / "counting_rules.py").write_text(
+        "import os, time\nfrom cooper_rl.records import Verification\n"
+        f"starts = os.open({str(starts)!r}, os.O_CREAT | os.O_APPEND | os.O_WRONLY)\n"
+        "os.write(starts, b'+'); time.sleep(0.3); os.write(starts, b'-')\n"
+        "def explain(reference, completion):\n    return Verification.compared(True, reference, completion)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    with RuleVerifier("counting_rules:explain", workers=6) as rule:
+        assert rule.verify_many(["1"] * 6, ["1"] * 6) == [Verdict.CORRECT] * 6
+    at_once = [starts.read_text()[:end].count("+") - starts.read_text()[:end].count("-") for end in range(13)]
+    assert max(at_once) <= 2
+
+
+def test_a_worker_that_starts_too_slowly_says_so_and_not_a_warning(tmp_path, monkeypatch):
+    (tmp_path / "sleepy_rules.py").write_text("import time, warnings\nwarnings.warn('look out')\ntime.sleep(60)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(pipe, "START_SECONDS", 3.0)
+    with RuleVerifier("sleepy_rules:explain", workers=1) as rule, pytest.raises(BadInputError) as error:
+        rule.verify("1", "1")
+    assert str(error.value).endswith("it did not start in 3 s")
 
 
 def test_in_a_program_with_more_than_a_thousand_open_files():

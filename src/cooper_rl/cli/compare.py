@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import signal
@@ -41,6 +42,7 @@ class Job:
     variant: bool = False
     max_steps: int = 0
     process: subprocess.Popen[bytes] | None = None
+    device: str | None = None  # the GPU that it sees
 
     @property
     def cost(self) -> int:
@@ -73,18 +75,20 @@ def compare(
     jobs: int | None = None,
     as_json: bool = False,
     train_command: Sequence[str] = TRAIN_COMMAND,
+    all_devices: bool = False,
 ) -> dict[str, Any]:
     """Runs what is not finished yet, `jobs` at a time, and returns the summary that it writes.
 
     A finished run is not run again. An interrupted one is resumed, and so is one that is to have more steps now. A run
     that fails does not stop the others. The longest runs start first, one a core, so that the short ones keep the cores
-    busy at the end.
+    busy at the end. Where there are GPUs, each run sees one of them alone; `jobs` above their number share them.
 
     Args:
         arms: what is compared: arms, or variants of the recipe.
         variants: those of `arms` that are variants.
         max_steps: the steps of each of `arms`, where the recipe sets them.
-        jobs: runs at a time; None runs as many as the cores allow.
+        jobs: runs at a time; None runs one on each GPU, or as many as the cores allow where there is none.
+        all_devices: each run takes all GPUs itself, as on verl.
 
     Raises:
         CooperError: a run failed; its log's last lines are in the message.
@@ -101,10 +105,23 @@ def compare(
         for seed in seeds
         for arm in arms
     ]
-    jobs = jobs or min(len(todo), os.cpu_count() or 1)
+    devices = [] if all_devices else visible_devices()
+    jobs = jobs or min(len(todo), len(devices) or os.cpu_count() or 1)
     with Display(todo, [] if variants else arms, Console(stderr=True)) as display:
-        _run_all(todo, jobs, config, overrides, train_command, display)
+        _run_all(todo, jobs, config, overrides, train_command, display, devices)
     return _conclude(todo, output_dir, as_json)
+
+
+def visible_devices() -> list[str]:
+    """The GPUs of this process, as CUDA_VISIBLE_DEVICES names them; none where there is no torch or no GPU."""
+    if importlib.util.find_spec("torch") is None:
+        return []
+    import torch
+
+    given = os.environ.get("CUDA_VISIBLE_DEVICES")
+    count = torch.cuda.device_count()
+    named = [name.strip() for name in (given or "").split(",") if name.strip()]
+    return named[:count] if named else [str(number) for number in range(count)]
 
 
 def _run_all(
@@ -114,6 +131,7 @@ def _run_all(
     overrides: Mapping[str, object],
     train_command: Sequence[str],
     display: Display,
+    devices: Sequence[str],
 ) -> None:
     waiting = sorted((job for job in todo if not job.finished()), key=lambda job: -job.cost)
     running: list[Job] = []
@@ -121,6 +139,7 @@ def _run_all(
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
+                waiting[0].device = free_device(devices, running)
                 running.append(_start(waiting.pop(0), config, overrides, train_command, jobs))
                 display.started(running[-1])
             time.sleep(POLL_SECONDS)
@@ -138,6 +157,12 @@ def _run_all(
                 job.process.wait()
 
 
+def free_device(devices: Sequence[str], running: Sequence[Job]) -> str | None:
+    """The GPU with the fewest runs; None where there is none."""
+    taken = [job.device for job in running]
+    return min(devices, key=taken.count, default=None)
+
+
 def _end(number: int, frame: object) -> None:
     """Ends this program on a signal as an error would, so that the runs are ended too."""
     raise SystemExit(128 + number)
@@ -151,7 +176,9 @@ def _start(job: Job, config: Path, overrides: Mapping[str, object], train_comman
         command += [f"--{key}={yaml.safe_dump(value, default_flow_style=True).removesuffix('...' + chr(10)).strip()}"]
     if (job.folder / "config.yaml").is_file():
         command.append("--resume")
-    threads = str(max(1, (os.cpu_count() or 1) // jobs))
+    environment = {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // jobs))}
+    if job.device is not None:
+        environment["CUDA_VISIBLE_DEVICES"] = job.device
     with (job.folder / "train.log").open("ab") as log:
         job.process = subprocess.Popen(
             command,
@@ -159,7 +186,7 @@ def _start(job: Job, config: Path, overrides: Mapping[str, object], train_comman
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
             start_new_session=True,
-            env={**os.environ, "OMP_NUM_THREADS": threads},
+            env={**os.environ, **environment},
         )
     return job
 

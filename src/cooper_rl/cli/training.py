@@ -27,7 +27,9 @@ Arms = Annotated[
     ),
 ]
 OutputDir = Annotated[Path, typer.Option("--output_dir", "--output-dir", help="Folder for all runs.")]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Number of runs at a time; by default what the cores allow.")]
+Jobs = Annotated[
+    int | None, typer.Option(min=1, help="Runs at a time; by default one on each GPU, or what the cores allow.")
+]
 Continue = Annotated[bool, typer.Option("--resume", help="Continue from the last complete checkpoint.")]
 
 
@@ -94,6 +96,7 @@ def compare(
         jobs=jobs or (1 if engine == "verl" else None),  # a run on verl takes all devices
         as_json=json_,
         train_command=(*TRAIN_COMMAND, "--engine", engine),
+        all_devices=engine == "verl",
     )
 
 

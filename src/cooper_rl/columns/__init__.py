@@ -165,9 +165,11 @@ def value_at(record: Mapping[str, Any], name: str) -> Any:
     """The value of a column; None where there is none. A dotted name goes into a nested dict."""
     if name in record:
         return record[name]
+    if "." not in name:
+        return None
     top, _, rest = name.partition(".")
-    inner = record.get(top) if rest else None
-    return value_at(inner, rest) if isinstance(inner, Mapping) else None
+    inner = record.get(top)
+    return value_at(inner, rest) if inner is not None and isinstance(inner, Mapping) else None
 
 
 def plain(value: Any, place: str, name: str) -> Any:

@@ -8,7 +8,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -30,6 +30,9 @@ SUPPORTED = (
     ("reasoning-gym", (0, 1, 25), None),
 )
 OPTIONAL = {"reasoning-gym": "the nano worlds and its tasks need it: pip install 'cooper-rl[reasoning-gym]'"}
+
+LONG = 1024  # tokens of a completion from which generating by transformers is most of a step on a GPU
+DDP_TIMEOUT = 1800  # transformers' default of ddp_timeout, in seconds
 
 
 @dataclass(frozen=True)
@@ -167,14 +170,64 @@ def estimate_memory_on_verl(settings: TrainSettings) -> Iterator[Finding]:
         yield Finding("ok" if fits else "fail", f"at the peak {name}", detail)
 
 
+NEVER_RUN = "this project has run on CPUs only; docs/clusters.md has what of it was ever run where"
+
+
+def warn_of_setup(settings: TrainSettings, engine: str = "trl") -> Iterator[Finding]:
+    """What of a recipe goes wrong or crawls on this machine's accelerators; nothing on a machine without one."""
+    import torch
+
+    own, count = settings.trainer_kwargs, torch.cuda.device_count()
+    if not count:
+        return
+    yield Finding("warn", "never run", f"on a GPU: {NEVER_RUN}")
+    if engine != "verl" and count > 1 and "WORLD_SIZE" not in os.environ:
+        start = f"torchrun --standalone --nproc_per_node {count} -m cooper_rl.cli train ..."
+        yield Finding(
+            "warn", "launcher", f"{count} GPUs are visible: start with {start}, or set CUDA_VISIBLE_DEVICES=0"
+        )
+    if settings.bf16 is False and not own.get("fp16"):
+        yield Finding("warn", "bf16", "false: float32 is computed at a fifteenth of bfloat16's rate; leave bf16 out")
+    if engine == "trl" and not own.get("use_vllm") and settings.max_completion_length >= LONG:
+        told = f"{settings.max_completion_length} tokens by transformers, a launch of kernels for each; set use_vllm"
+        yield Finding("warn", "generation", told)
+    if own.get("use_vllm") and own.get("vllm_mode", "colocate") == "colocate" and not own.get("vllm_enable_sleep_mode"):
+        yield Finding("warn", "vLLM", "keeps its memory while the models are trained; set vllm_enable_sleep_mode")
+    if settings.asks_assistant and not settings.assistant_base_url:
+        yield Finding(
+            "warn", "assistant", "rewrites in this process, after the step; assistant_base_url does it beside"
+        )
+    patience = float(own.get("ddp_timeout", DDP_TIMEOUT))
+    if settings.verifier_batch_seconds >= patience:
+        told = f"{settings.verifier_batch_seconds:g} s, and waiting ranks end a run after {patience:g} s (ddp_timeout)"
+        yield Finding("warn", "verifier_batch_seconds", told)
+
+
+def conclude(findings: Sequence[Finding]) -> Finding:
+    """The last line on a recipe: whether it fits here, and what stands against it."""
+    against = [f"{finding.what} it needs {finding.detail.strip()}" for finding in findings if finding.state == "fail"]
+    if against:
+        because = "; ".join(against).replace(": does not fit into", ", more than 95 % of the")
+        return Finding("fail", "verdict", f"does not fit, because {because}")
+    warned = [finding.what for finding in findings if finding.state == "warn"]
+    return Finding("ok", "verdict", "fits" + (f"; look at: {', '.join(warned)}" if warned else ""))
+
+
+def examine_recipe(settings: TrainSettings, engine: str = "trl") -> Iterator[Finding]:
+    """The memory that a run of this recipe needs with this engine, what to look at, and whether it fits."""
+    found = list(estimate_memory_on_verl(settings) if engine == "verl" else estimate_memory(settings))
+    found += warn_of_setup(settings, engine)
+    yield from found
+    yield conclude(found)
+
+
 def print_findings(settings: TrainSettings | None = None, *, as_json: bool, engine: str = "trl") -> int:
     """Writes the findings to stdout and returns the exit code: 1 where a finding fails, else 0.
 
     Args:
-        settings: of a recipe; if given, the memory that it needs with this engine is shown instead.
+        settings: of a recipe; if given, what it needs with this engine is shown instead, and whether it fits.
     """
-    of_recipe = estimate_memory_on_verl if engine == "verl" else estimate_memory
-    findings = list(examine() if settings is None else of_recipe(settings))
+    findings = list(examine() if settings is None else examine_recipe(settings, engine))
     if as_json:
         sys.stdout.write(json.dumps([asdict(finding) for finding in findings], indent=2) + "\n")
     else:

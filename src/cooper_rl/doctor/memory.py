@@ -161,7 +161,10 @@ def cotraining_bytes(settings: TrainSettings, reward: Shape, tokens: int) -> dic
 
 
 def _activation_bytes(settings: TrainSettings) -> int:
-    return 2 if settings.bf16 else FLOAT
+    import torch
+
+    half = torch.cuda.is_available() if settings.bf16 is None else settings.bf16
+    return 2 if half else FLOAT
 
 
 def prompt_tokens(settings: TrainSettings) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import Problem
@@ -84,10 +84,14 @@ class StoredDomain(Domain):
             BadInputError: a problem has no question or no answer, or the split does not exist.
         """
 
+    def stored(self, split: str) -> Sequence[Problem]:
+        """As `read`; a domain of very many problems may leave them on the disk."""
+        return self.read(split)
+
     def problems(self, split: str, size: int | None, seed: int) -> list[Problem]:
         """All problems of a split, or `size` of them at random."""
         self.check_split(split)
-        problems = self.read(split)
+        problems = self.stored(split)
         if size is None or size >= len(problems):
-            return problems
+            return list(problems)
         return random.Random(seed).sample(problems, size)

@@ -31,6 +31,7 @@ KNOWN = {  # import paths, so that a domain is imported only when it is named
     "svamp": "cooper_rl.domains.public:Svamp",
     "olympiadbench": "cooper_rl.domains.public:OlympiadBench",
     "odyssey": "cooper_rl.domains.public:Odyssey",
+    "dapo-math-17k": "cooper_rl.domains.public:DapoMath",
     "aqua": "cooper_rl.domains.public:Aqua",
 }
 OTHERS = f", or name a {PREFIX}<task>, a hub id (owner/name) or a .jsonl/.json/.csv/.parquet file"
@@ -96,7 +97,8 @@ def load_problems(
 
 def warn_of_shared(training: Sequence[Problem], heldout: Sequence[Problem]) -> None:
     """Warns where held-out questions are training questions too, as where one file is named for both."""
-    trained_on = {problem.question for problem in training}
+    asked = {problem.question for problem in heldout}
+    trained_on = {problem.question for problem in training if problem.question in asked} if asked else set()
     shared = sum(problem.question in trained_on for problem in heldout)
     if shared:
         logger.warning(
@@ -121,12 +123,16 @@ def truth_of(name: str) -> Truth | None:
     return domain.is_true if domain is not None and domain.has_truth else None
 
 
-def training_problems(named: TrainRecipe) -> list[Problem]:
-    """The problems that the policy is trained on.
+def training_problems(named: TrainRecipe) -> Sequence[Problem]:
+    """The problems that the policy is trained on; those of a large file stay on the disk.
 
     Raises:
         MissingFileError, BadInputError, BackendError: as `load_problems`.
     """
+    domain = find_domain(named.dataset_name, named.dataset_config, named.reference_column)
+    if isinstance(domain, FileSet) and named.dataset_size is None:
+        domain.check(named.dataset_split)
+        return domain.stored(named.dataset_split)
     return load_problems(
         named.dataset_name,
         split=named.dataset_split,

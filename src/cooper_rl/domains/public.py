@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
-from cooper_rl.columns import after_marker, decimal_of, without_annotations
+from cooper_rl.columns import after_marker, decimal_of, user_text, without_annotations
 from cooper_rl.domains.domain import StoredDomain
 from cooper_rl.domains.own_data import local_copy
 from cooper_rl.errors import BadInputError
@@ -17,6 +17,12 @@ from cooper_rl.tables import from_hub, read_records
 
 logger = logging.getLogger(__name__)
 _LAYOUT = re.compile(r"(\s|\\\\|\\noindent|\\end\{problem\})+$")  # what MathOdyssey's LaTeX source has after a text
+
+_FRAME = re.compile(  # around each question of DAPO-Math-17k
+    r"Solve the following math problem step by step\..*?answer to the problem\.\s+(?P<question>.*?)"
+    r"\s+Remember to put your answer on its own line after \"Answer:\"\.",
+    re.DOTALL,
+)
 
 
 class HubPlace(NamedTuple):
@@ -41,7 +47,10 @@ class PublicSet(StoredDomain):
     Attributes:
         local: the file of each split in COOPER_DATA_DIR.
         hub: the place of each split on the hub.
+        repeated: whether a question is published many times; the first is taken.
     """
+
+    repeated: ClassVar[bool] = False
 
     local: ClassVar[Mapping[str, str]]
     hub: ClassVar[Mapping[str, HubPlace]]
@@ -62,7 +71,7 @@ class PublicSet(StoredDomain):
         """
         path = local_copy(self.local[split])
         records = (record for _, record in read_records(path)) if path else from_hub(*self.hub[split])
-        problems, unanswered = [], 0
+        problems, unanswered, seen = [], 0, set[str]()
         for index, record in enumerate(records):
             try:
                 question, answer, solution = self.fields(record)
@@ -72,6 +81,9 @@ class PublicSet(StoredDomain):
             if not answer or not question:
                 unanswered += 1
                 continue
+            if self.repeated and question in seen:
+                continue
+            seen.add(question)
             metadata = {"worked_solution": solution}
             problems.append(Problem(question, str(answer), self.name, f"{self.name}-{index}", metadata))
         if unanswered:
@@ -115,6 +127,25 @@ class Math500(Math):
     name = "math500"
     local: ClassVar = {"test": "math500.jsonl"}
     hub: ClassVar = {"test": HubPlace("HuggingFaceH4/MATH-500", None, "test")}
+
+
+class DapoMath(PublicSet):
+    """DAPO-Math-17k: 17,000 problems with whole numbers as answers, each published 100 times.
+
+    The published prompt asks for a last line `Answer: ...`. That frame is taken off, since the form of an answer is for
+    the recipe's system prompt to say.
+    """
+
+    name = "dapo-math-17k"
+    repeated = True
+    local: ClassVar = {"train": "dapo-math-17k.parquet"}
+    hub: ClassVar = {"train": HubPlace("BytedTsinghua-SIA/DAPO-Math-17k", None, "train")}
+
+    @staticmethod
+    def fields(record: dict[str, Any]) -> Fields:
+        question = user_text(record["prompt"]).strip()
+        framed = _FRAME.fullmatch(question)
+        return Fields(framed["question"] if framed else question, record["reward_model"]["ground_truth"])
 
 
 class Svamp(PublicSet):

@@ -81,7 +81,10 @@ class PlainTrainer:
         warmup, kwargs = config.get_warmup_steps(config.max_steps), config.lr_scheduler_kwargs
         self.scheduler = get_scheduler(config.lr_scheduler_type, self.optimizer, warmup, config.max_steps, kwargs)
         self.verifier = RuleVerifier(
-            config.verifier, workers=config.verifier_workers, deadline_seconds=config.verifier_deadline_seconds
+            config.verifier,
+            workers=config.verifier_workers,
+            deadline_seconds=config.verifier_deadline_seconds,
+            batch_seconds=config.verifier_batch_seconds,
         )
         given = parts.reward_model
         reward_model = None if given is None else placed(given, config, updates=config.max_steps)
@@ -284,6 +287,8 @@ def check_supported(named: TrainSettings, config: CooperConfig, *, resume: bool)
     Raises:
         BadInputError: with the setting and the way out.
     """
+    if named.bf16 is None:
+        config.bf16 = False
     for what, wanted in {
         "--resume": resume,
         "lora_rank": named.lora_rank,

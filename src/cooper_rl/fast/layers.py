@@ -111,13 +111,13 @@ def only_last(model: nn.Module, last_B: Tensor) -> Iterator[None]:
 
 @contextmanager
 def adapters_merged(model: Any) -> Iterator[None]:
-    """On a CPU low-rank adapters are added into the weights in this context. Afterwards each weight is as before.
+    """Low-rank adapters are added into the weights in this context. Afterwards each weight is as before.
 
     The model is a PeftModel, or one that transformers has loaded from a folder of adapters. It needs the memory of the
-    adapted weights once more. Other models, other devices and quantised weights are left as they are. Call it where no
-    gradient is computed.
+    adapted weights once more. Other models and quantised weights are left as they are. Call it where no gradient is
+    computed.
     """
-    layers = _adapted(model) if model.device.type == "cpu" else []
+    layers = _adapted(model)
     weights = [weight for layer in layers for weight in layer.base_layer.parameters(recurse=False)]
     if not all(weight.is_floating_point() for weight in weights) or not layers:
         yield

@@ -42,6 +42,7 @@ class LeanGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         self, prompt_ids: Any, images: Any, multimodal_fields: Any, num_generations: int, **kwargs: Any
     ) -> Any:
         others = self.use_vllm or self.use_transformers_continuous_batching or multimodal_fields or images
+        others = others or is_split(self.model)
         if others or self.accelerator.num_processes > 1 or not is_on():
             return super()._generate_single_turn(prompt_ids, images, multimodal_fields, num_generations, **kwargs)
         with (
@@ -89,6 +90,7 @@ class LeanGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             or self.is_deepspeed_enabled
             or self.is_fsdp_enabled
             or self._is_vlm
+            or is_split(model)
             or self.args.gradient_checkpointing
             or self.args.torch_compile
             or input_ids.shape[1] - logits_to_keep < 2
@@ -109,6 +111,11 @@ class LeanGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
                 logger.warning("a shared prompt changes this model's log-probabilities: TRL's own way is taken")
             self._equal_models[id(model)] = equal
         return self._equal_models[id(model)]
+
+
+def is_split(model: Any) -> bool:
+    """Whether a model's layers lie on several devices: keys and values are then not where their rows' numbers are."""
+    return len(set((getattr(model, "hf_device_map", None) or {}).values())) > 1
 
 
 def continues_prompts(model: Any) -> bool:

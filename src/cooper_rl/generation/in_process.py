@@ -169,9 +169,10 @@ def own_settings_aside(model: Any) -> Iterator[None]:
 def isolated(model: Any, seed: int) -> Iterator[None]:
     """Evaluation mode and a seed of its own inside; mode and random states as before afterwards."""
     training = model.training
-    devices = [model.device] if model.device.type == "cuda" else []
+    kind = model.device.type
+    own = {} if kind in ("cpu", "mps") else {"device_type": kind}  # mps has no state of a device to come back to
     # no_grad, not inference_mode, in which a sharded model cannot gather its weights
-    with torch.random.fork_rng(devices=devices), torch.no_grad():
+    with torch.random.fork_rng(devices=[model.device] if own else [], **own), torch.no_grad():
         torch.manual_seed(seed)
         model.eval()
         try:

@@ -54,7 +54,7 @@ def make_cooper(
         BadInputError: a part has a name that is not known.
     """
     ranks = ranks or Alone()
-    journal = journal or Journal(settings.output_dir, writes=ranks.rank == 0)
+    journal = journal or Journal(settings.output_dir, ranks.rank == 0, settings.rollouts_steps)
     sources = {
         name: assistant() if name == "assistant" and assistant else find_source(name)()
         for name in source_names(settings)

@@ -25,22 +25,24 @@ class Journal:
     Args:
         folder: the run folder.
         writes: whether this rank is the one that writes.
+        every: rollouts and pairs are written of each step that is a multiple of it; 0 means never.
     """
 
-    def __init__(self, folder: str | Path, writes: bool = True) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folder: str | Path, writes: bool = True, every: int = 1) -> None:
+        self.folder, self.every = Path(folder), every
         self.writes = writes
         self.begun = False  # whether `begin` was called: the lines in the folder are this run's
         self.last: int | None = None  # the step of the last line
         self._lock: IO[str] | None = None
 
     def write(self, report: Report) -> None:
-        """Writes a step's rollouts, its pairs and the pairs that were rolled back, each into a file of the step."""
+        """Writes a step's rollouts and pairs, where it is due, and pairs that were rolled back, a file for each."""
         if not self.writes:
             return
-        if report.batch:
+        due = self.every > 0 and report.step % self.every == 0
+        if report.batch and due:
             self._records("rollouts", report.step, [_row(rollout) for rollout in report.batch.rollouts])
-        if report.pairs or "pairs/count" in report.metrics:
+        if due and (report.pairs or "pairs/count" in report.metrics):
             self._records("pairs", report.step, [_pair(pair) for pair in report.pairs])
         if report.rolled_back:
             self._records("rolled_back", report.step, [_pair(pair) for pair in report.rolled_back])

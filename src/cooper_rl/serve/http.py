@@ -52,7 +52,10 @@ def run_server(
     token = check_server_settings(settings)
     check_port(settings.host, settings.port)
     verifier = RuleVerifier(
-        settings.verifier, workers=settings.verifier_workers, deadline_seconds=settings.verifier_deadline_seconds
+        settings.verifier,
+        workers=settings.verifier_workers,
+        deadline_seconds=settings.verifier_deadline_seconds,
+        batch_seconds=settings.verifier_batch_seconds,
     )
     with verifier:
         learner = Learner(make_core(settings, verifier), settings, load_triples(settings))

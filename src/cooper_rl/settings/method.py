@@ -69,6 +69,9 @@ class RewardSettings(VerifierSettings):
     """Reward a score above this number with 1 and any other with 0; null makes the score itself the reward."""
     verifier_deadline_seconds: float = 5.0
     """Give up on judging a completion after this many seconds, with the verdict TIMEOUT."""
+    verifier_batch_seconds: float = 300.0
+    """Give up on judging a batch of completions after this many seconds: those not judged by then get the verdict
+    TIMEOUT. Keep it below ddp_timeout, after which waiting ranks end a run."""
 
 
 @dataclass

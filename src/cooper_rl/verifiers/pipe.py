@@ -47,7 +47,7 @@ class Worker:
     def _start(self, path: str, memory_limit_mb: int, errors: IO[bytes]) -> None:
         program = PROGRAM.format(paths=sys.path)
         self.process = subprocess.Popen(
-            [sys.executable, "-c", program, path, str(memory_limit_mb), str(os.getpid())],
+            [sys.executable, "-W", "ignore", "-c", program, path, str(memory_limit_mb), str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -64,7 +64,9 @@ class Worker:
             self.kill()
             errors.seek(0)
             said = errors.read().decode(errors="replace").split("\n")
-            why = next((line for line in reversed(said) if line.strip()), f"it did not start in {START_SECONDS:g} s")
+            why = next((line for line in reversed(said) if line.strip()), "it ended without a word")
+            if isinstance(error, TimeoutError):
+                why = f"it did not start in {START_SECONDS:g} s"
             raise BadInputError(f"the verifier {path} cannot be loaded in a worker process: {why}") from error
 
     @property

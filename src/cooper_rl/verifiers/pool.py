@@ -9,6 +9,9 @@ from __future__ import annotations
 import math
 import os
 import queue
+import threading
+import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -25,7 +28,9 @@ Reference = str | Sequence[str]  # a text, or several texts of which each is rig
 
 BATCH = 64
 RECYCLE_AFTER = 20_000  # items after which a worker is replaced
+HANGS = 3  # times that a reference may run into the deadline in a batch with a limit, where it never was in time
 MAX_CHARACTERS = 200_000  # a worker gets only the end of a longer text, since that is where the answer is
+LATE = Verification(Verdict.TIMEOUT, Reason.DEADLINE)
 _OPEN: WeakSet[RuleVerifier] = WeakSet()  # those of this process; a fork gives each of them workers of its own
 
 
@@ -43,6 +48,9 @@ class RuleVerifier:
             `math+module:class` is `math` with an answer form of your own (docs/extending-forms.md).
         workers: number of processes; they are started when first needed.
         deadline_seconds: hard limit for one item; past it the verdict is TIMEOUT.
+        batch_seconds: limit for all items of one call, from when a worker begins with them. What is not judged by then
+            is TIMEOUT. So is, with a limit, what is left of a reference that was `HANGS` times past the deadline, and
+            never in time. None means no limit.
         memory_limit_mb: limit of a worker's address space; an item that needs more gets the verdict ERROR.
 
     Raises:
@@ -55,11 +63,13 @@ class RuleVerifier:
         *,
         workers: int = 2,
         deadline_seconds: float = 5.0,
+        batch_seconds: float | None = None,
         memory_limit_mb: int = 2048,
     ) -> None:
-        check_limits(workers, deadline_seconds, memory_limit_mb)
+        check_limits(workers, deadline_seconds, memory_limit_mb, batch_seconds)
         self.kind = kind
         self.deadline_seconds = deadline_seconds
+        self.batch_seconds = batch_seconds
         self._path = import_path(kind)
         self._memory_limit_mb = memory_limit_mb
         self._size = workers
@@ -71,10 +81,17 @@ class RuleVerifier:
         for _ in range(self._size):
             self._slots.put(None)
         self._threads = ThreadPoolExecutor(self._size, thread_name_prefix="rule-verifier")
+        self._turns = threading.Semaphore(os.cpu_count() or 1)  # a start is a second or two of processor time
 
     def __reduce__(self) -> tuple[Any, ...]:
-        seconds, megabytes = self.deadline_seconds, self._memory_limit_mb
-        make = partial(RuleVerifier, self.kind, workers=self._size, deadline_seconds=seconds, memory_limit_mb=megabytes)
+        make = partial(
+            RuleVerifier,
+            self.kind,
+            workers=self._size,
+            deadline_seconds=self.deadline_seconds,
+            batch_seconds=self.batch_seconds,
+            memory_limit_mb=self._memory_limit_mb,
+        )
         return make, ()
 
     def verify(self, reference: Reference, completion: str) -> Verdict:
@@ -123,10 +140,15 @@ class RuleVerifier:
     def _submit(self, request: _Request) -> list[Future[list[Verification]]]:
         size = max(1, min(BATCH, -(-len(request.items) // self._size)))
         starts = range(0, len(request.items), size)
-        return [self._threads.submit(self._run, request.items[start : start + size]) for start in starts]
+        limits = _Limits(self.deadline_seconds, self.batch_seconds)
+        return [self._threads.submit(self._run, request.items[start : start + size], limits) for start in starts]
 
-    def _run(self, items: list[tuple[str, str]]) -> list[Verification]:
-        """Judges one batch on one worker. A worker that dies or hangs is replaced, and the batch is continued."""
+    def _start(self) -> Worker:
+        with self._turns:
+            return Worker(self._path, self._memory_limit_mb)
+
+    def _run(self, items: list[tuple[str, str]], limits: _Limits) -> list[Verification]:
+        """Judges a part of a call on one worker. A worker that dies or hangs is replaced, and the part is continued."""
         worker, whole = self._slots.get(), False
         done: list[Verification] = []
         try:
@@ -134,19 +156,24 @@ class RuleVerifier:
                 worker.kill()
                 worker = None
             while len(done) < len(items):
-                worker = worker or Worker(self._path, self._memory_limit_mb)
+                if limits.leave_out(items[len(done)][0]):
+                    done.append(LATE)
+                    continue
+                worker = worker or self._start()
                 try:
+                    limits.begin()
                     worker.send(items[len(done) :])
                     while len(done) < len(items):
                         worker.wait_for_several(len(items) - len(done))
-                        done.append(_verification(worker.receive(self.deadline_seconds)))
+                        done.append(_verification(worker.receive(limits.seconds())))
+                        limits.count(items[len(done) - 1][0], late=False)
                         worker.items += 1
                 except (TimeoutError, EOFError, OSError) as error:
                     worker.kill()
                     worker = None
                     late = isinstance(error, TimeoutError)
-                    verdict, reason = (Verdict.TIMEOUT, Reason.DEADLINE) if late else (Verdict.ERROR, Reason.CRASH)
-                    done.append(Verification(verdict, reason))
+                    limits.count(items[len(done)][0], late=late)
+                    done.append(LATE if late else Verification(Verdict.ERROR, Reason.CRASH))
             whole = True
         finally:
             if worker and not (whole and worker.items <= RECYCLE_AFTER):  # it may still have answers of this batch
@@ -168,6 +195,38 @@ class RuleVerifier:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class _Limits:
+    """What one call may take: each item, and all together. Its parts on several workers share it."""
+
+    def __init__(self, deadline_seconds: float, batch_seconds: float | None) -> None:
+        self._each, self._all = deadline_seconds, math.inf if batch_seconds is None else batch_seconds
+        self._end = math.inf
+        self._late, self._in_time = Counter[str](), set[str]()
+
+    def begin(self) -> None:
+        """Starts the clock of the call, if it has not started."""
+        if self._end == math.inf:
+            self._end = time.monotonic() + self._all
+
+    def seconds(self) -> float:
+        """How long the next item may take."""
+        return min(self._each, max(0.0, self._end - time.monotonic()))
+
+    def count(self, reference: str, *, late: bool) -> None:
+        """Takes note of an item that was judged in time, or that was late."""
+        if late:
+            self._late[reference] += 1
+        else:
+            self._in_time.add(reference)
+
+    def leave_out(self, reference: str) -> bool:
+        """Whether an item of this reference is not asked any more."""
+        if self._all == math.inf:
+            return False
+        hangs = self._late[reference] >= HANGS and reference not in self._in_time
+        return hangs or time.monotonic() >= self._end
 
 
 class _Request:
@@ -192,7 +251,9 @@ class _Request:
         return [by_several(list(islice(ordered, count))) for count in self._counts]
 
 
-def check_limits(workers: int, deadline_seconds: float, memory_limit_mb: int) -> None:
+def check_limits(
+    workers: int, deadline_seconds: float, memory_limit_mb: int, batch_seconds: float | None = None
+) -> None:
     """Refuses limits with which nothing could be judged.
 
     Raises:
@@ -201,8 +262,10 @@ def check_limits(workers: int, deadline_seconds: float, memory_limit_mb: int) ->
     for name, value in (("workers", workers), ("memory_limit_mb", memory_limit_mb)):
         if not isinstance(value, int) or value < 1:
             raise BadInputError(f"{name}: give a whole number of at least 1, not {value!r}")
-    if not isinstance(deadline_seconds, int | float) or not 0 < deadline_seconds < math.inf:
-        raise BadInputError(f"deadline_seconds: give a number of seconds above 0, not {deadline_seconds!r}")
+    given = {"deadline_seconds": deadline_seconds} | ({} if batch_seconds is None else {"batch_seconds": batch_seconds})
+    for name, seconds in given.items():
+        if not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
+            raise BadInputError(f"{name}: give a number of seconds above 0, not {seconds!r}")
 
 
 def _column(given: Iterable[Any], name: str) -> list[Any]:

@@ -7,6 +7,7 @@ with the policy.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import resource
 import signal
@@ -28,7 +29,7 @@ from cooper_rl.checkpoints import complete_checkpoint
 from cooper_rl.engines.config import check_once, steps_per_batch
 from cooper_rl.engines.trl.folder import begin_run
 from cooper_rl.engines.trl.rows import check_first, check_template
-from cooper_rl.errors import BadInputError
+from cooper_rl.errors import BadInputError, CooperError
 
 logger = logging.getLogger(__name__)
 WITHOUT = (
@@ -118,6 +119,7 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
         self.in_step, self.step_started = True, time.perf_counter()
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
+        check_engine(self.accelerator, self.reward.core)
         dropped = drop_gradient(model, self.reward.core, args.device)
         self.metrics.keep({"policy/skipped": float(dropped)})
         self.reward.core.skips.count("policy", dropped)
@@ -299,6 +301,24 @@ def drop_gradient(model: Any, core: Any, device: torch.device) -> bool:
         for parameter in parameters:
             parameter.grad = None
     return dropped
+
+
+def check_engine(accelerator: Accelerator | None, core: Any) -> None:
+    """Under DeepSpeed, which has taken its step by now and keeps the gradients: ends a run that it has made useless.
+
+    Raises:
+        CooperError: the norm of the policy's gradient is not finite.
+    """
+    wrapped = getattr(accelerator, "deepspeed_engine_wrapped", None)
+    if wrapped is None:
+        return
+    norm = wrapped.engine.get_global_grad_norm()
+    corrupted = norm is not None and not math.isfinite(float(norm))  # None before the first step
+    if core.ranks.add_up([float(corrupted)])[0]:
+        raise CooperError(
+            f"the policy's gradient is not finite (norm {norm}), and DeepSpeed has taken the step with it: resume from"
+            " the last checkpoint with a lower learning_rate, or train without DeepSpeed, where such steps are skipped"
+        )
 
 
 def half_types(model: Any) -> list[str]:

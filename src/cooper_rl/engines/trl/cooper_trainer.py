@@ -10,13 +10,14 @@ from typing import Any
 
 from transformers.trainer_utils import TrainOutput
 
+from cooper_rl import distributed
 from cooper_rl.checkpoints import last_checkpoint, step_of
 from cooper_rl.engines.config import CooperConfig
 from cooper_rl.engines.loading import load_parts, settings_of
 from cooper_rl.engines.trl.callback import StopSignals
 from cooper_rl.engines.trl.folder import find_checkpoint, full_disk, is_finished
 from cooper_rl.engines.trl.reward_function import CooperReward, copy_policy
-from cooper_rl.engines.trl.rows import check_data, to_dataset, training_rows
+from cooper_rl.engines.trl.rows import check_data, check_size, to_dataset, training_rows
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.fast.lean import LeanGRPOTrainer
 from cooper_rl.generation import Generator
@@ -40,15 +41,20 @@ class CooperTrainer(LeanGRPOTrainer):
         others: arguments of `CooperReward` (those in `OWN`) and of GRPOTrainer; `reward_funcs` are further ones.
 
     Raises:
-        BadInputError: the arm needs a reward model, or the data set cannot be trained on.
+        BadInputError: the arm needs a reward model, the data set cannot be trained on, or it is alone on several GPUs.
     """
 
     def __init__(
         self, model: Any, reward_model: Any = None, args: Any = None, train_dataset: Any = None, **others: Any
     ) -> None:
+        if isinstance(model, str):
+            distributed.check_launched()
         args, data = args or CooperConfig(output_dir="cooper-run"), to_dataset(train_dataset)
         own = {name: others.pop(name) for name in OWN if name in others}
-        check_data(data, args, own.get("reference_column"), others.get("eval_dataset"))
+        if others.pop("data_checked", False):  # when its problems were read
+            check_size(data, args)
+        else:
+            check_data(data, args, own.get("reference_column"), others.get("eval_dataset"))
         settings = CooperSettings.given(args if isinstance(args, CooperConfig) else None)
         self.reward = CooperReward(reward_model, settings, bf16=args.bf16, **own)
         if args.model_init_kwargs is None and not (args.bf16 or args.fp16):
@@ -103,6 +109,7 @@ def run_training(recipe: Mapping[str, Any], *, resume: bool = False) -> None:
         CooperError: the hacking alarm stopped the run.
         SystemExit: SIGTERM or Ctrl-C stopped it; its code is 128 + the signal's number.
     """
+    distributed.check_launched()
     named, config = settings_of(recipe)
     try:
         trainer = build_trainer(named, config)
@@ -113,8 +120,9 @@ def run_training(recipe: Mapping[str, Any], *, resume: bool = False) -> None:
     callback = trainer.reward.callback
     callback.resume_by = "--resume"
     callback.recipe, callback.signals = recipe, StopSignals(signal.SIGTERM, signal.SIGINT)
+    last = distributed.of_first(lambda: last_checkpoint(config.output_dir)) if resume else None
     with trainer.verifier:
-        trainer.train(resume_from_checkpoint=last_checkpoint(config.output_dir) if resume else None)
+        trainer.train(resume_from_checkpoint=last)
     step, folder = trainer.state.global_step, config.output_dir
     if callback.stopped_by and step < trainer.state.max_steps:
         raise CooperError(
@@ -133,6 +141,7 @@ def build_trainer(named: TrainRecipe, config: CooperConfig) -> CooperTrainer:
         parts.reward_model,
         config,
         training_rows(parts.problems, named.system_prompt),
+        data_checked=True,
         assistant=parts.assistant,
         heldout=parts.heldout,
         rehearsal=parts.rehearsal,

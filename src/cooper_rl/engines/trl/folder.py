@@ -17,6 +17,7 @@ from transformers.trainer import TRAINER_STATE_NAME
 from trl import GRPOConfig
 from trl.trainer.utils import RepeatSampler
 
+from cooper_rl import distributed
 from cooper_rl.checkpoints import COMPLETE, checkpoints, damage_of, last_checkpoint, step_of
 from cooper_rl.engines.config import CooperConfig, count_batches
 from cooper_rl.engines.loading import environment, resolved
@@ -134,7 +135,7 @@ def check_checkpoint(args: Any, state: Any, given: Path | None) -> Path:
             f"{folder}: has no part of Cooper's, since a kill cut it off or it is another run's; resume from the"
             " checkpoint before it, or call cooper.load(folder) first where it is elsewhere"
         )
-    if damage := damage_of(folder):
+    if damage := distributed.of_first(lambda: damage_of(folder)):
         raise BadInputError(f"{folder}: cannot be resumed from, {damage}; resume from the checkpoint before it")
     return folder
 
@@ -181,7 +182,7 @@ def find_checkpoint(args: Any, given: str | Path | bool | None) -> Path | None:
     """
     if not isinstance(given, bool):
         return Path(given) if given else None
-    checkpoint = last_checkpoint(args.output_dir) if given else None
+    checkpoint = distributed.of_first(lambda: last_checkpoint(args.output_dir)) if given else None
     if given and checkpoint is None:
         raise BadInputError(f"{args.output_dir}: has no whole checkpoint; leave out resume_from_checkpoint")
     return checkpoint

@@ -72,7 +72,10 @@ class CooperReward:
         check_parts(own)
         self.given = take_reward_model(reward_model, own, bf16)
         self.verifier = verifier or RuleVerifier(
-            own.verifier, workers=own.verifier_workers, deadline_seconds=own.verifier_deadline_seconds
+            own.verifier,
+            workers=own.verifier_workers,
+            deadline_seconds=own.verifier_deadline_seconds,
+            batch_seconds=own.verifier_batch_seconds,
         )
         self.assistant, self.heldout, self.reference_column = assistant, heldout, reference_column
         self.rehearsal, self.anchors = take_triples(rehearsal, "train"), take_triples(anchors, "anchors")
@@ -165,7 +168,7 @@ class CooperReward:
             rehearsal=self.rehearsal,
             anchors=self.anchors,
             ranks=ranks,
-            journal=Journal(settings.output_dir, writes=ranks.rank == 0 and args is not None),
+            journal=Journal(settings.output_dir, ranks.rank == 0 and args is not None, settings.rollouts_steps),
         )
 
     def _make_assistant(self, args: Any, seed: int) -> Assistant:

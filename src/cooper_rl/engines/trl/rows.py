@@ -11,6 +11,7 @@ from datasets import Dataset
 from transformers import PreTrainedTokenizerBase
 
 from cooper_rl.columns import assistant_text, question_text, reference_of, user_text, worked_solution_of
+from cooper_rl.domains.own_data import MappedProblems
 from cooper_rl.errors import BadInputError
 from cooper_rl.generation import conversation
 from cooper_rl.generation.in_process import rendered
@@ -183,7 +184,9 @@ def check_template(tokenizer: Any, dataloader: Any, args: Any) -> None:
 
 
 def training_rows(problems: Sequence[Problem], system_prompt: str | None = None) -> Dataset:
-    """Problems as the trainer's data set."""
+    """Problems as the trainer's data set; those on the disk stay there."""
+    if isinstance(problems, MappedProblems):
+        return problems.data.map(_with_prompts, batched=True, fn_kwargs={"system_prompt": system_prompt})
     aliased = any(problem.aliases for problem in problems)
     return Dataset.from_list(
         [
@@ -198,3 +201,7 @@ def training_rows(problems: Sequence[Problem], system_prompt: str | None = None)
             for problem in problems
         ]
     )
+
+
+def _with_prompts(batch: Mapping[str, Any], system_prompt: str | None) -> dict[str, Any]:
+    return {"prompt": [conversation(question, system_prompt) for question in batch["question"]]}

@@ -59,6 +59,7 @@ class CooperPPOTrainer(PPOTrainerSync):  # type: ignore[misc]
             self.settings.verifier,
             workers=self.settings.verifier_workers,
             deadline_seconds=self.settings.verifier_deadline_seconds,
+            batch_seconds=self.settings.verifier_batch_seconds,
         )
         self.measured = Validation(load_heldout(self.settings, self.settings), self.settings, self.verifier)
         self.scored: Batch | None = None  # scored, but stage 2 has not learned from it yet
