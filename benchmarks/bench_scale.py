@@ -42,7 +42,6 @@ import datasets
 from transformers import AutoTokenizer
 
 from cooper_rl.checkpoints import complete_checkpoint
-from cooper_rl.credit import tokens_before
 from cooper_rl.domains import training_problems
 from cooper_rl.method.build import make_cooper
 from cooper_rl.method.doubt import Doubt
@@ -51,7 +50,7 @@ from cooper_rl.records import Reason, Rollout, Sample, Verdict, Verification
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.method import MethodSettings
 from cooper_rl.settings.train import TrainSettings
-from cooper_rl.steps import step_ends
+from cooper_rl.steps import step_ends, tokens_before
 from cooper_rl.verifiers import RuleVerifier
 
 GROUP = 16

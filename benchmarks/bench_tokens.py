@@ -7,6 +7,8 @@ backbone (embeddings apart) to score and 6 to train; attention is left out. Scor
 though a question's shared prefix is computed once: its share can be above what was multiplied. Training is timed from
 the end of the first step, without the Trainer's start, which collects garbage for a third of a second whatever the
 number of steps; with each form of AdamW, in turn. `--bf16` trains under autocast, with the limit still that of float32.
+`--operations` shows instead what share of the time each operation of torch takes, which other work on the machine
+changes little.
 """
 
 from __future__ import annotations
@@ -16,10 +18,13 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
+from torch.profiler import ProfilerActivity, profile
 
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
@@ -57,6 +62,16 @@ def note_step(ends: list[float], **told: object) -> None:
         ends.append(time.perf_counter())
 
 
+def show_operations(what: str, work: Callable[[], object]) -> None:
+    """Prints the shares of the operations that take most of the time."""
+    with profile(activities=[ProfilerActivity.CPU]) as found:
+        work()
+    rows = sorted(found.key_averages(), key=lambda row: -row.self_cpu_time_total)
+    everything = sum(row.self_cpu_time_total for row in rows)
+    for row in rows[:12]:
+        print(f"{what}: {row.self_cpu_time_total / everything:6.1%}  {row.key}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="nano", help="a VerifyRM")
@@ -64,6 +79,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--bf16", action="store_true")
+    parser.add_argument("--operations", action="store_true")
     arguments = parser.parse_args()
     sys.path.append(str(Path(__file__).parents[1]))  # where studies is
     from studies.nano.triples import written_triples
@@ -82,6 +98,13 @@ def main() -> None:
     lengths = [len(ids) for ids in model.encode(triples)]
     padded = max(lengths) * len(lengths)
     model.score_records(triples[:64])
+    if arguments.operations:
+        show_operations("score", partial(model.score_records, triples))
+        with tempfile.TemporaryDirectory() as folder:
+            own: dict[str, Any] = {"per_device_train_batch_size": 32, "max_steps": arguments.steps}
+            config = RewardModelTrainConfig(arguments.model, ["-"], folder, bf16=arguments.bf16, **own)
+            show_operations("train", RewardModelTrainer(model, triples, [], config).train)
+        return
     rates: dict[str, list[float]] = {"score": [], **{f"train, {optim}": [] for optim in OPTIMS}}
     for turn in range(-1, arguments.turns):  # the first does not count: memory is found, kernels are made
         started = time.perf_counter()

@@ -19,13 +19,12 @@ In a group whose advantages are all 0 every step gets 0: without an outcome to t
 from __future__ import annotations
 
 import random
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import Any, cast
 
 import torch
-from tokenizers.decoders import DecodeStream
+import torch.nn.functional as F
 from torch import Tensor
 
 from cooper_rl.errors import BadInputError
@@ -35,10 +34,10 @@ from cooper_rl.method.protocols import ValuesSteps
 from cooper_rl.packing import buckets, pad, tokens_of_a_pass
 from cooper_rl.records import THRESHOLD, Batch, Rollout, Sample
 from cooper_rl.settings.method import VALUED_BY_MODEL
-from cooper_rl.steps import first_below, step_ends
+from cooper_rl.steps import first_below, step_ends, tokens_before
 
+TOKENS_OF_LOGITS = 4096  # of a pass whose logits are wanted: with a vocabulary of 150,000 up to 2.5 GB
 CUE = " The answer is"  # stands between the beginning of a completion and the reference answer
-NEIGHBOURS = 8  # tokens that are decoded together where one alone tells nothing: a character has at most four
 Ends = Sequence[Sequence[int]]
 Values = Sequence[Sequence[float]]
 
@@ -264,46 +263,6 @@ def token_advantages(
     return found_B_T
 
 
-def tokens_before(tokenizer: Any, ids: Sequence[int], ends: Sequence[int]) -> list[int]:
-    """For each offset, how many tokens decode to at least so many characters; all where fewer do not.
-
-    One running decode: what each token adds to the text. A token that completes no character is looked at together with
-    its neighbours. A tokenizer whose decoding depends on more than that is asked for each beginning of the text.
-
-    Args:
-        ids: token ids of a completion.
-        ends: offsets of characters in the text that they decode to.
-    """
-    lengths = _running_lengths(tokenizer, ids) if len(ends) else []
-    if lengths is None:
-        return [
-            bisect_left(range(len(ids)), end, key=lambda count: len(_decoded(tokenizer, ids[:count]))) for end in ends
-        ]
-    return [bisect_left(lengths, end, hi=len(ids)) for end in ends]
-
-
-def _running_lengths(tokenizer: Any, ids: Sequence[int]) -> list[int] | None:
-    """The lengths of the texts of the first 0 to T tokens; None where they do not add up to that of the whole."""
-    fast = getattr(tokenizer, "backend_tokenizer", None)
-    if fast is None:
-        return None
-    stream, lengths, whole = DecodeStream(skip_special_tokens=True), [0], 0
-    for count, token in enumerate(ids, 1):
-        piece = stream.step(fast, int(token))
-        if piece is not None:
-            lengths.append(lengths[whole] + len(piece))
-            whole = count
-            continue
-        begun = max(0, count - NEIGHBOURS)  # part of a character, or a token that is left out
-        before, present = (_decoded(tokenizer, ids[begun:end]) for end in (count - 1, count))
-        lengths.append(lengths[-1] + len(present) - len(before))
-    return lengths if lengths[-1] == len(_decoded(tokenizer, ids)) else None
-
-
-def _decoded(tokenizer: Any, ids: Sequence[int]) -> str:
-    return str(tokenizer.decode(ids, skip_special_tokens=True))
-
-
 @torch.no_grad()  # type: ignore[untyped-decorator]
 def reference_values(
     policy: Any,
@@ -332,13 +291,27 @@ def reference_values(
     values: dict[tuple[int, ...], float] = {}
     policy.eval()
     lengths = list(map(len, sequences))
-    for batch in buckets(range(len(sequences)), lengths, tokens_of_a_pass(policy.device.type)):
+    at_once = min(tokens_of_a_pass(policy.device.type), TOKENS_OF_LOGITS)
+    for batch in buckets(range(len(sequences)), lengths, at_once):
         own = [sequences[row] for row in batch]
-        ids_B_T, mask_B_T = (each.to(policy.device) for each in pad(own, tokenizer.pad_token_id))
-        logits_B_T = policy(input_ids=ids_B_T, attention_mask=mask_B_T).logits[:, :-1]
-        logprobs_B_T = torch.log_softmax(logits_B_T.float(), -1).gather(2, ids_B_T[:, 1:, None])[:, :, 0]
-        for row, sequence in enumerate(own):
-            stop = len(sequence) - 1
-            values[sequence] = logprobs_B_T[row, stop - rows[sequence] : stop].mean().exp().item()
+        found = answer_values(policy, own, [rows[sequence] for sequence in own], tokenizer.pad_token_id)
+        values |= dict(zip(own, found, strict=True))
     policy.train(training)
     return [[values[sequence] for sequence in own] for own in places]
+
+
+def answer_values(policy: Any, ids_B_T: Sequence[Sequence[int]], lasts_B: Sequence[int], pad_id: int) -> list[float]:
+    """The geometric mean of the probabilities of each sequence's last tokens, `lasts_B` of them.
+
+    Logits are computed only where one of the sequences has such a token.
+    """
+    rows = torch.tensor([row for row, count in enumerate(lasts_B) for _ in range(count)])
+    ends = zip(ids_B_T, lasts_B, strict=True)
+    places = torch.tensor([place for ids, count in ends for place in range(len(ids) - count, len(ids))])
+    ids, mask = pad(ids_B_T, pad_id)
+    kept, slots = (places - 1).unique(return_inverse=True)  # a token is predicted by the one before
+    inputs = {"input_ids": ids, "attention_mask": mask, "logits_to_keep": kept}
+    logits_B_K_V = policy(**{name: tensor.to(policy.device) for name, tensor in inputs.items()}).logits
+    logits_N_V = logits_B_K_V[rows.to(policy.device), slots.to(policy.device)].float()
+    logprobs_N = -F.cross_entropy(logits_N_V, ids[rows, places].to(policy.device), reduction="none").cpu()
+    return [own.mean().exp().item() for own in logprobs_N.split(list(lasts_B))]

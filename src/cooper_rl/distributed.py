@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import torch
 
 Item = TypeVar("Item")
+BUCKET_BYTES = 64 * 2**20  # of tensors that are summed over the ranks together
 
 
 def size() -> int:
@@ -54,6 +55,43 @@ def of_first(make: Callable[[], Item]) -> Item:
     found: list[Any] = [make() if rank() == 0 else None]
     dist.broadcast_object_list(found, src=0)
     return found[0]  # type: ignore[no-any-return]
+
+
+def add_up_all(tensors: Sequence[torch.Tensor]) -> None:
+    """Sums each tensor over the ranks, in place: many small ones travel together. All are on one device, of one type.
+
+    One at a time, each of some hundred gradients would wait for the ranks and need a copy of itself.
+    """
+    import torch
+    import torch.distributed as dist
+
+    bucket: list[torch.Tensor] = []
+    for index, tensor in enumerate(tensors):
+        bucket.append(tensor)
+        if index + 1 < len(tensors) and sum(t.nbytes for t in (*bucket, tensors[index + 1])) <= BUCKET_BYTES:
+            continue
+        flat = torch.cat([each.flatten() for each in bucket]) if len(bucket) > 1 else tensor
+        dist.all_reduce(flat)
+        if len(bucket) > 1:
+            for each, total in zip(bucket, flat.split([each.numel() for each in bucket]), strict=True):
+                each.copy_(total.view_as(each))
+        bucket = []
+
+
+def send(tensor: torch.Tensor, owner: int) -> None:
+    """Gives every rank the owner's tensor, in place."""
+    import torch.distributed as dist
+
+    if size() > 1:
+        dist.broadcast(tensor, owner)
+
+
+def free_cache(device: torch.device) -> None:
+    """Gives the memory that torch keeps for itself back to the device, whose other processes may need it."""
+    import torch
+
+    if device.type != "cpu":
+        torch.get_device_module(device).empty_cache()
 
 
 @contextmanager

@@ -44,6 +44,60 @@ except BadInputError as error:
 dist.destroy_process_group()
 """
 
+SHARES = """
+import sys, torch
+import torch.distributed as dist
+from cooper_rl import distributed
+from cooper_rl.engines.config import CooperConfig
+from cooper_rl.records import ContrastivePair
+from cooper_rl.settings.files import resolve_model
+from cooper_rl.verifyrm import VerifyRM, sharding
+from cooper_rl.verifyrm.updater import RewardModelUpdater
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+pairs = [ContrastivePair(f"What is {i} + 2?", str(i + 2), f"It is {i + 2}.", f"It is {i + 5}.", "perturb")
+         for i in range(6)]
+def made(sharded=False, **settings):
+    model = VerifyRM.from_pretrained(resolve_model("nano", "reward_model"))
+    if sharded:
+        sharding.shard(model.model)
+    config = CooperConfig(output_dir="unused", num_generations=2, per_device_train_batch_size=2,
+                          negative_sources={"mined": 1}, reward_model_learning_rate=1e-3, **settings)
+    return RewardModelUpdater(model, config)
+def everything(updater):
+    return {name: tensor.clone() for name, tensor, _ in updater._tensors()}
+def say(name, right):
+    sys.stdout.write(f"{name}: {'yes' if right else 'no'}\\n")
+
+updater, own = made(), pairs[: 2 + 2 * rank]  # unequal shares
+first, fresh = updater.score([p.wrong for p in pairs]), updater.snapshot()
+updater.update(own)
+later, kept = everything(updater), updater.snapshot()
+held = torch.tensor([float(sum(v.nbytes for v in kept.values())), float(sum(v.nbytes for v in later.values()))])
+say("a share each", 0.35 < held[0] / held[1] < 0.65)
+updater.update(own)
+now = everything(updater)
+say("as it began", updater.start_scores([p.wrong for p in pairs]) == first)
+say("as it was", all(torch.equal(v, now[n]) for n, v in everything(updater).items()))
+updater.restore(kept)
+again = everything(updater)
+say("restored", again.keys() == later.keys() and all(torch.equal(v, again[n]) for n, v in later.items()))
+updater.restore(fresh)
+say("restored to the start", updater.score([p.wrong for p in pairs]) == first and not updater.optimizer.state)
+
+tensors = [torch.full((size,), float(size + rank)) for size in (3, 1, 7, 2)]
+for distributed.BUCKET_BYTES in (4, 20, 10**6):
+    found = [t.clone() for t in tensors]
+    distributed.add_up_all(found)
+    say("summed", all(torch.equal(f, torch.full_like(f, 2.0 * len(f) + 1)) for f in found))
+
+whole, sharded = made(), made(sharded=True, reward_model_gradient_checkpointing=True, reward_model_tokens_per_pass=60)
+same = whole.update(own), sharded.update(own)  # passes: two on one rank, four on the other
+say("loss", abs(same[0]["reward_model/loss"] - same[1]["reward_model/loss"]) < 1e-5)
+say("norm", abs(same[0]["reward_model/grad_norm"] - same[1]["reward_model/grad_norm"]) < 1e-4)
+dist.destroy_process_group()
+"""
+
 
 CHECKED = """
 import os, sys
@@ -96,6 +150,14 @@ def test_training_a_reward_model_knows_its_ranks_before_it_divides_the_batches(t
 def test_ranks_with_other_weights_are_refused_at_the_start(tmp_path):
     lines = on_two_ranks(DIFFERENT, tmp_path)
     assert len(lines) == 2 and all(line.startswith("refused: reward model: the ranks hold different") for line in lines)
+
+
+@pytest.mark.slow  # two processes
+def test_ranks_share_snapshots_and_sum_gradients_together(tmp_path):
+    """Each keeps about half of a snapshot, and all get the whole back, to the last bit. Sharded, with layers computed
+    again and other numbers of passes, the step is the same."""
+    lines = on_two_ranks(SHARES, tmp_path)
+    assert len(lines) == 20 and all(line.endswith(": yes") for line in lines), lines
 
 
 class Zero3:

@@ -23,7 +23,6 @@ from cooper_rl.credit import (
     reference_values,
     step_advantages,
     token_advantages,
-    tokens_before,
 )
 from cooper_rl.errors import BadInputError
 from cooper_rl.method.build import make_cooper
@@ -32,7 +31,7 @@ from cooper_rl.method.protocols import Alone
 from cooper_rl.records import Batch, ContrastivePair, LabelledCompletion, Reason, Sample, Verdict
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.method import MethodSettings
-from cooper_rl.steps import step_ends
+from cooper_rl.steps import step_ends, tokens_before
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm.losses import Counts, prefix_losses, steps_of
 from rollouts import change, make_rollout
@@ -295,8 +294,11 @@ def test_reference_values_are_those_of_one_sequence_at_a_time(policy, tokenizer)
     completions, references = [RIGHT, SHORT], ["3", "4"]
     ends = [step_ends(text, "sentence") for text in completions]
     samples = [Sample("?", *each) for each in zip(references, completions, strict=True)]
+    computed = []  # logits: for a row of 40 tokens and an answer of one there is one place
+    hook = policy.register_forward_hook(lambda _, __, outputs: computed.append(outputs.logits.shape[:2].numel()))
     found = reference_values(policy, tokenizer, prompts, samples, ends)
-    assert [len(own) for own in found] == [3, 1]
+    hook.remove()
+    assert [len(own) for own in found] == [3, 1] and sum(computed) <= 4 * 4
     for prompt, text, reference, ends_S, values_S in zip(prompts, completions, references, ends, found, strict=True):
         for end, value in zip(ends_S, values_S, strict=True):
             begun, cue = tokenizer(text[:end])["input_ids"], tokenizer(CUE)["input_ids"]

@@ -13,8 +13,8 @@ import torch
 from cooper_rl.errors import BackendError, BadInputError, MissingFileError
 from cooper_rl.evaluation.benchmarks import evaluate_model, powers_of_two, table, verifier_of
 from cooper_rl.evaluation.metrics import interval, majority, paired_test, pass_at_k
-from cooper_rl.generation import Sampling, conversation, in_process
-from cooper_rl.generation.in_process import TransformersGenerator
+from cooper_rl.generation import Generation, Sampling, conversation, in_process, load_generator
+from cooper_rl.generation.in_process import TransformersGenerator, batches_by_length, sample
 from cooper_rl.settings.asking import EvalConfig
 from cooper_rl.settings.files import resolve_model
 from http_server import said
@@ -175,6 +175,34 @@ def test_a_model_in_process_computes_in_bfloat16_where_asked(bf16):
     generator.model.register_forward_hook(lambda *_: seen.add(torch.is_autocast_enabled("cpu")))
     assert generator.generate_or_none([conversation("What is 3 + 4?")], Sampling(8)) != [None]
     assert seen == {bf16} and next(generator.model.parameters()).dtype is torch.float32
+
+
+def test_off_the_cpu_a_model_is_bfloat16_and_rows_are_as_many_as_fit(monkeypatch):
+    """A training checkpoint is float32. The device here is torch's `meta`, which has shapes and types alone."""
+    assert TransformersGenerator.from_pretrained(resolve_model("nano", "policy")).batch_size == 32
+    monkeypatch.setattr("cooper_rl.generation.in_process.own_device", lambda: torch.device("meta"))
+    generator = load_generator(resolve_model("nano", "policy"), EvalConfig(model="m", output="o"))
+    assert {parameter.dtype for parameter in generator.model.parameters()} == {torch.bfloat16}
+    assert [len(rows) for rows in batches_by_length(["?" * 200] * 400, generator.batch_size, 320)] == [312, 88]
+
+
+def test_a_batch_of_completions_has_at_most_so_many_tokens(monkeypatch):
+    """1,024 rows of a generation batch by vLLM, of 8,192 tokens each, would be 360 GB of keys and values."""
+    sizes = []
+
+    def written(model, tokenizer, prompts, sampling):
+        sizes.append(len(prompts))
+        return [Generation("", "stop")] * len(prompts)
+
+    monkeypatch.setattr("cooper_rl.generation.in_process.generate_batch", written)
+    generator = TransformersGenerator.from_pretrained(resolve_model("nano", "policy"))
+    for length, expected in ((64, [40]), (8192, [15, 15, 10]), (10**6, [1] * 40)):
+        sizes.clear()
+        sample(generator.model, generator.tokenizer, ["?" * 100] * 40, Sampling(length), batch_size=1024)
+        assert sizes == expected
+        sizes.clear()
+        list(generator.stream([conversation("?" * 100)] * 40, Sampling(length)))
+        assert sizes == ([32, 8] if length == 64 else expected)
 
 
 def test_who_judges_what():

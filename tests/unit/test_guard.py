@@ -204,3 +204,14 @@ def test_a_rank_without_a_share_of_the_set_sums_with_the_others():
     guard.begin()
     guard.after(Report(1, pairs=tuple(GOOD)), whole=False)
     assert ranks.sums == 3  # at the start, and the sample before and after
+
+
+def test_the_approved_state_is_freed_before_the_next_one_is_made(guarded):
+    """Both together would be twice 18 GB of main memory with 1.5 billion parameters."""
+    updater, guard = guarded(reward_model_learning_rate=1e-6, guard_steps=1)
+    snapshot, alive = updater.snapshot, []
+
+    updater.snapshot = lambda: alive.append(guard.approved) or snapshot()
+    assert guard.approved
+    run(updater, guard, GOOD, 2)
+    assert alive == [None, None] and guard.approved

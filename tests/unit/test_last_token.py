@@ -1,4 +1,9 @@
-"""A score without the last layer's work on other tokens is the same score, with the same gradient."""
+"""A score without the last layer's work on other tokens is the same score, with the same gradient.
+
+So it is where the backward pass computes the layers again.
+"""
+
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -6,7 +11,7 @@ from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from cooper_rl.fast.layers import KNOWN, only_last
 from cooper_rl.packing import pad
-from cooper_rl.verifyrm.logits import score_ids
+from cooper_rl.verifyrm.logits import recomputed, score_ids
 
 SIZES = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 3, "num_attention_heads": 2}
 GENERATOR = torch.Generator().manual_seed(0)
@@ -52,6 +57,32 @@ def test_scores_and_gradients_are_those_of_the_whole_layer(kind):
     assert outcomes[0][0].std() > 0.1 and outcomes[0][1].norm() > 0.1
     torch.testing.assert_close(outcomes[1][0], outcomes[0][0], atol=1e-5, rtol=1e-5)
     assert (outcomes[1][1] - outcomes[0][1]).norm() < 1e-5 * outcomes[0][1].norm()
+
+
+@pytest.mark.parametrize("dtype", [None, torch.bfloat16])
+@pytest.mark.parametrize("kind", [*sorted(KNOWN), "gemma"])
+def test_layers_that_are_computed_again_give_the_same_scores_and_gradients(kind, dtype):
+    """With a shared prefix and without; autograd keeps a layer's inputs in place of all that it computes."""
+    model, outcomes, kept = model_of(kind), [], []
+
+    def keep(tensor):
+        sizes[tensor.data_ptr()] = tensor.nbytes
+        return tensor
+
+    for context in (nullcontext(), recomputed(model)):
+        sizes = {parameter.data_ptr(): 0 for parameter in model.parameters()}
+        model.zero_grad()
+        hooks = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
+        with context, hooks, torch.autocast("cpu", dtype=dtype, enabled=dtype is not None):
+            logits = score_ids(model, IDS, batch_tokens=100)
+        kept.append(sum(sizes.values()))
+        (logits * torch.linspace(-1, 1, len(IDS))).sum().backward()
+        outcomes.append((logits.detach(), [p.grad.clone() for p in model.parameters()]))
+    assert outcomes[0][0].std() > 0.1 and torch.equal(outcomes[1][0], outcomes[0][0])
+    for found, expected in zip(outcomes[1][1], outcomes[0][1], strict=True):
+        assert (found - expected).norm() <= (1e-5 if dtype is None else 1e-2) * expected.norm() + 1e-9
+    assert kept[1] < kept[0] / 2  # with three layers, of which the last keeps everything
+    assert "forward" not in vars(model.base_model.layers[0])
 
 
 @pytest.mark.parametrize("switch", ["0", "1"])

@@ -370,17 +370,35 @@ class Remembering(Counting):
 
 @pytest.mark.parametrize(
     ("settings", "asked"),
-    [({}, 2), ({"mined_max_right": 1.0}, 0), ({"arm": "static"}, 0), ({"arm": "hybrid+cotrain"}, 2)],
+    [
+        ({}, 1),
+        ({"mined_max_right": 1.0}, 0),
+        ({"arm": "static"}, 0),
+        ({"arm": "hybrid+cotrain"}, 1),
+        ({"negative_sources": {"perturb": 1, "mined": 0}}, 0),
+        ({"negative_sources": {"perturb": 1}, "replay_per_step": 4}, 1),
+    ],
 )
 def test_the_reward_models_first_scores_are_asked_for_where_doubt_needs_them(tmp_path, verifier, settings, asked):
+    """Before the first update they are the present ones, which are known."""
     model = Remembering()
     cooper = method(tmp_path, verifier, model, **settings)
-    for step in (1, 2):
-        batch = cooper.score(samples(1), step)
-        cooper.learn(batch)
+    first = cooper.score(samples(1), 1)
+    cooper.learn(first)
+    batch = cooper.score(samples(1), 2)
+    cooper.learn(batch)
     assert model.log.count("start") == asked
+    assert [r.start_score for r in first.rollouts] == [r.score if asked else None for r in first.rollouts]
     assert {rollout.start_score for rollout in batch.rollouts} == ({0.9} if asked else {None})
     assert (min(rollout.score for rollout in batch.rollouts) < 0.9) == (settings.get("arm") != "static")
+
+
+def test_of_several_right_answers_the_first_scores_are_those_of_the_first(tmp_path, verifier):
+    """The best of them gives the score, so the model is asked again before its first update too."""
+    cooper = method(tmp_path, verifier, Remembering())
+    batch = cooper.score([replace(sample, aliases=("twenty",)) for sample in samples(1)], 1)
+    assert cooper.reward_model.log.count("start") == 1
+    assert {rollout.start_score for rollout in batch.rollouts} == {0.9}
 
 
 def test_mined_max_right_of_one_is_cooper_as_it_was(tmp_path, verifier):

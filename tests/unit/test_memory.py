@@ -44,7 +44,15 @@ def test_parts_by_hand():
     activations = "reward model activations"
     in_passes = {"reward_model_pairs_per_pass": 8, "rehearsal_per_step": 0, "replay_per_step": 0}
     assert parts_of(**in_passes)[activations] < parts[activations] / 3
-    assert parts_of(bf16=True)[activations] == parts[activations] / 2
+    reward = shape_of(str(EMBEDDED["nano-weekdays"]["reward_model"]))
+    assert parts_of(bf16=True)[activations] == pytest.approx(parts[activations] + 2 * reward.parameters / GIB)
+    assert parts_of(bf16=True)["key-value cache"] == pytest.approx(parts["key-value cache"] * 3 / 4)
+    again = parts_of(reward_model_gradient_checkpointing=True)
+    assert again[activations] == pytest.approx(parts[activations] * (4 + 20) / (4 * 20))  # four layers
+    few = parts_of(reward_model_tokens_per_pass=300)
+    assert few[activations] < parts[activations] and few[activations] * GIB >= 300 * 4 * 128 * 80
+    assert parts["start copy (in main memory)"] == parts["reward model weights"]
+    assert "start copy (in main memory)" not in parts_of(negative_sources={"perturb": 1}, replay_per_step=0)
     asked = {"negative_sources": {"assistant": 1}}
     assert "assistant weights" not in parts_of(**asked)  # the reference policy is it
     assert parts_of(**asked, beta=0)["assistant weights"] == parts["policy weights"]
@@ -193,7 +201,9 @@ def test_a_device_on_verl_by_hand():
     assert parts["policy weights"] == alone["policy weights"] / 4
     assert parts["reward model weights"] == alone["reward model weights"]  # whole on each device
     assert parts["rollout server, awake"] == 5.0 and parts["reference policy (in main memory)"] > 0
+    assert parts["guard's copy (in main memory)"] == alone["guard's copy (in main memory)"] / 4  # a share each
     sharded = estimate_on_verl(TrainSettings.from_recipe({**settings, "reward_model_sharded": True}), 10.0)
+    assert sharded["guard's copy (in main memory)"] == parts["guard's copy (in main memory)"]
     assert sharded["reward model weights"] == alone["reward model weights"] / 4
     states = sum(parts[n] for n in parts if n.startswith(("policy", "reward model")) and "activations" not in n)
     assert peaks(parts)["while generating"] == pytest.approx(states + 5.0)

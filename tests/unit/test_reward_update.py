@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch.optim import SGD
 
 from cooper_rl.engines.config import CooperConfig
 from cooper_rl.errors import BadInputError
+from cooper_rl.packing import pad
 from cooper_rl.records import ContrastivePair, LabelledCompletion
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.verifyrm import VerifyRM
@@ -102,6 +104,40 @@ def test_in_several_passes_it_is_the_same_step(size, pairs, rehearsed):
 
 
 @pytest.mark.numeric
+@pytest.mark.parametrize(("most", "rehearsed"), [(1, 5), (150, 0), (150, 9)])
+def test_a_pass_has_at_most_so_many_tokens_and_it_is_the_same_step(most, rehearsed):
+    """A pair or a triple alone may have more."""
+    triples = [LabelledCompletion(p.question, p.reference_answer, p.positive, True, "", "") for p in PAIRS] * 4
+    settings = {"reward_model_learning_rate": 1e-4}
+    whole, parts = updater(**settings), updater(**settings, reward_model_tokens_per_pass=most)
+    model, seen = parts.reward_model, []
+    model.logits_of = lambda records: (
+        seen.append((len(records), sum(map(len, model.encode(records))))) or VerifyRM.logits_of(model, records)
+    )
+    expected = whole.update(PAIRS, triples[:rehearsed])
+    error = 4 * logit_error(model.model)
+    assert parts.update(PAIRS, triples[:rehearsed]) == pytest.approx(expected, rel=error)
+    trained = [dict(u.reward_model.model.named_parameters()) for u in (parts, whole)]
+    assert_same_but_for_rounding(*trained, [1e-4], summands=(12 + rehearsed) * 30)
+    assert len(seen) >= 2 and all(tokens <= most or count <= 2 for count, tokens in seen)
+    assert sum(count for count, _ in seen) == 12 + rehearsed
+
+
+@pytest.mark.parametrize("settings", [{}, {"prefix_weight": 0.5}])
+def test_with_gradient_checkpointing_it_is_the_same_step(settings):
+    settings |= {"reward_model_learning_rate": 1e-4}
+    plain, again = updater(**settings), updater(**settings, reward_model_gradient_checkpointing=True)
+    assert (plain.recomputes, again.recomputes) == (False, True)
+    calls = []
+    again.reward_model.model.base_model.layers[0].mlp.register_forward_pre_hook(lambda *_: calls.append(1))
+    plain.reward_model.model.base_model.layers[0].mlp.register_forward_pre_hook(lambda *_: calls.append(0))
+    assert again.update(PAIRS) == plain.update(PAIRS)
+    assert calls.count(1) == 2 * calls.count(0) > 0
+    trained = [dict(u.reward_model.model.named_parameters()) for u in (again, plain)]
+    assert_same_but_for_rounding(*trained, [1e-4], summands=12 * 30)
+
+
+@pytest.mark.numeric
 @pytest.mark.parametrize(("size", "rehearsed"), [(1, 5), (4, 1), (2, 12)])
 def test_with_prefixes_it_is_the_same_step_in_several_passes(size, rehearsed):
     """Passes differ in how many pairs have a step where they part, and how many triples have steps before the last."""
@@ -139,6 +175,32 @@ def test_a_lower_precision_of_the_forward_pass_leaves_the_weights_alone():
     u.update(PAIRS)
     assert weights(u).dtype == torch.float32 and (weights(u) != before).float().mean() > 0.9
     assert all(s["exp_avg"].dtype == torch.float32 for s in u.optimizer.state.values())
+
+
+def test_under_a_lower_precision_the_head_computes_in_float32():
+    """Scores that 16 bits cannot tell apart are told apart, in scoring and in the forward pass of `train-rm`."""
+    model = VerifyRM.from_pretrained(resolve_model("nano", "reward_model"), bf16=True)
+    records = [t for p in PAIRS for t in (p.right, p.wrong)]
+    with torch.no_grad():
+        scored = model.logits_of(records)
+        ids, mask = pad(model.encode(records), model.model.config.pad_token_id)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            trained = model.model(ids, attention_mask=mask).logits[:, 0]
+            by_steps = model.step_logits(records, [[len(record.completion)] for record in records])
+    for logits in (scored, trained, torch.cat(by_steps)):
+        assert logits.dtype == torch.float32
+        assert (logits != logits.bfloat16().float()).float().mean() > 0.8
+    assert (scored - trained).abs().max() < 0.1
+
+
+def test_on_a_gpu_the_optimiser_is_fused_and_layers_are_computed_again(monkeypatch):
+    """The type of the device decides; what the kernels do there is not tested here."""
+    made = []
+    monkeypatch.setattr("torch.optim.AdamW", lambda parameters, **given: made.append(given["fused"]) or SGD(parameters))
+    updater()
+    monkeypatch.setattr(RewardModelUpdater, "device", torch.device("cuda"))
+    assert updater().recomputes and not updater(reward_model_gradient_checkpointing=False).recomputes
+    assert made == [None, True, True]
 
 
 def test_saved_and_restored_it_goes_on_alike(tmp_path):

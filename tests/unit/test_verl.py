@@ -11,9 +11,11 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow.parquet
 import pytest
+import torch
 from transformers import AutoTokenizer
 
 from cooper_rl.checkpoints import complete_checkpoint, last_checkpoint
+from cooper_rl.distributed import free_cache
 from cooper_rl.engines.loading import load_parts
 from cooper_rl.engines.verl import limits, run_files
 from cooper_rl.engines.verl.ranked_model import RemoteRewardModel
@@ -380,6 +382,21 @@ def test_the_remote_reward_model_keeps_the_contract(tmp_path):
     check_reward_model(RemoteRewardModel(ranks, 1), RemoteRewardModel(ranks_of(1), 1), tmp_path)
     gc.collect()
     assert ranks.models[0].snapshots == {}, "a snapshot that nothing refers to is freed on the ranks"
+
+
+def test_the_reward_model_leaves_no_memory_to_itself_that_the_rollout_server_needs(monkeypatch):
+    """It is a process of its own on the policy's device, where the server wakes after it."""
+    freed = []
+    monkeypatch.setattr("cooper_rl.engines.verl.ranked_model.free_cache", lambda device: freed.append(device.type))
+    rank = ranks_of(1).models[0]
+    rank.snapshot(1)
+    assert freed == []
+    triple = [Triple("What is 1 + 1?", "2", "It is 2.")]
+    for call, argument in ((rank.score, triple), (rank.start_scores, triple), (rank.restore, 1)):
+        call(argument)
+    rank.update([], [])
+    assert freed == ["cpu"] * 4
+    free_cache(torch.device("cpu"))  # has none
 
 
 def test_records_are_shared_out_and_scores_come_back_in_order():

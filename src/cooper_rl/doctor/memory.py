@@ -23,7 +23,10 @@ from cooper_rl.settings.files import base_of, resolve_model
 from cooper_rl.settings.train import TrainSettings
 
 FLOAT = 4  # bytes; master weights, gradients and Adam's moments are float32
-KEPT_PER_LAYER = 20  # a layer keeps 20 x hidden size values per token for its backward pass, gated MLP included
+# A layer keeps 20 x hidden size float32 values per token for its backward pass, gated MLP included: measured are 81
+# bytes, also under bfloat16 autocast, where residuals, norms and rotary embeddings stay float32.
+KEPT_PER_LAYER = 20
+HALF = 2  # bytes of a weight's copy under bfloat16 autocast
 LOGITS_COPIES = 3  # logits, their log-softmax and its gradient
 PROMPT_TOKENS = 256  # tokens assumed for a prompt where the data cannot be read here
 SAMPLE = 256  # problems whose prompts are counted
@@ -95,7 +98,8 @@ def estimate(settings: TrainSettings, *, device_gib: float = 0.0, runtime_bytes:
         reward = shape_of(resolve_model(settings.reward_model_name_or_path, "reward_model"))
         parts["reward model weights"] = FLOAT * reward.parameters
         if settings.cotrain:
-            parts |= cotraining_bytes(settings, reward, tokens)
+            ranks, on_device = int(os.environ.get("WORLD_SIZE", "1")), available()[0] != MAIN_MEMORY
+            parts |= cotraining_bytes(settings, reward, tokens, ranks=ranks, on_device=on_device)
             assistant = settings.assistant_model  # without one, the reference policy is the assistant, if there is one
             in_process = settings.asks_assistant and not settings.assistant_base_url
             if in_process and (assistant or not parts["reference policy"]):
@@ -117,21 +121,24 @@ def vllm_gib(settings: TrainSettings, device_gib: float) -> dict[str, float]:
     return {name: float(own.get("vllm_gpu_memory_utilization", VLLM_SHARE)) * device_gib}
 
 
-def policy_bytes(settings: TrainSettings, policy: Shape, tokens: int) -> dict[str, float]:
-    """Bytes of the policy and the reference policy. `tokens` is the length of a prompt with its completion."""
+def policy_bytes(settings: TrainSettings, policy: Shape, tokens: int, *, by_autocast: bool = True) -> dict[str, float]:
+    """Bytes of the policy and the reference policy.
+
+    Args:
+        tokens: the length of a prompt with its completion.
+        by_autocast: bfloat16 comes by autocast, which leaves half of what is computed in float32.
+    """
     batch, trained = settings.per_device_train_batch_size, _trained(policy, settings.lora_rank)
-    activation = _activation_bytes(settings)
-    kept = 2 if settings.gradient_checkpointing else KEPT_PER_LAYER
+    small = HALF if _in_16_bits(settings) else FLOAT
+    of_layers = _activation_bytes(batch * tokens, policy, bool(settings.gradient_checkpointing))
+    cached = generated_at_once(settings) * tokens * policy.layers * policy.kv_width
     return {
         "policy weights": FLOAT * policy.parameters,
         "policy gradients and optimiser": 3 * FLOAT * trained,
         "reference policy": FLOAT * policy.parameters if settings.beta and trained == policy.parameters else 0,
-        "policy activations": batch
-        * (
-            tokens * policy.layers * policy.hidden * kept * activation
-            + LOGITS_COPIES * settings.max_completion_length * policy.vocabulary * FLOAT
-        ),
-        "key-value cache": generated_at_once(settings) * tokens * policy.layers * 2 * policy.kv_width * activation,
+        "policy activations": (of_layers + _copy_bytes(settings, policy) if by_autocast else of_layers * small / FLOAT)
+        + batch * LOGITS_COPIES * settings.max_completion_length * policy.vocabulary * FLOAT,
+        "key-value cache": cached * (FLOAT + small),  # rotary embeddings leave keys in float32
     }
 
 
@@ -142,29 +149,52 @@ def generated_at_once(settings: TrainSettings) -> int:
     return settings.per_device_train_batch_size * settings.generation_batches
 
 
-def cotraining_bytes(settings: TrainSettings, reward: Shape, tokens: int) -> dict[str, float]:
-    """Bytes that training the reward model needs besides its weights. `tokens`: length of a prompt and completion."""
+def cotraining_bytes(
+    settings: TrainSettings, reward: Shape, tokens: int, *, ranks: int, on_device: bool
+) -> dict[str, float]:
+    """Bytes that training the reward model needs besides its weights.
+
+    Args:
+        tokens: length of a prompt and its completion.
+        ranks: they share the copies in main memory out.
+        on_device: it is not trained on a CPU.
+    """
     own = _trained(reward, settings.reward_model_lora_rank)
     pairs = max(1, generated_at_once(settings) // settings.num_generations) * settings.pairs_per_prompt
     at_once = min(pairs, settings.reward_model_pairs_per_pass or pairs)
     labelled = settings.rehearsal_per_step + settings.replay_per_step
     sequences = 2 * at_once + labelled * at_once // pairs
     own_tokens = sequences * tokens // 2  # half: prefixes are shared, and few completions have the full length
-    activations = own_tokens * reward.layers * reward.hidden * KEPT_PER_LAYER * _activation_bytes(settings)
+    own_tokens = min(own_tokens, max(settings.reward_model_tokens_per_pass, 2 * tokens))
+    given = settings.reward_model_gradient_checkpointing
     parts = {
         "reward model gradients and optimiser": float(3 * FLOAT * own),
-        "reward model activations": float(activations),
+        "reward model activations": _activation_bytes(own_tokens, reward, on_device if given is None else given)
+        + _copy_bytes(settings, reward),
     }
     if settings.anchor_triples and settings.guard_steps:
-        parts[f"guard's copy {IN_MAIN_MEMORY}"] = 3 * FLOAT * own
+        parts[f"guard's copy {IN_MAIN_MEMORY}"] = 3 * FLOAT * own / ranks
+    if settings.reads_doubt:
+        parts[f"start copy {IN_MAIN_MEMORY}"] = FLOAT * own / ranks
     return parts
 
 
-def _activation_bytes(settings: TrainSettings) -> int:
+def _in_16_bits(settings: TrainSettings) -> bool:
+    """Whether the run computes in bfloat16; where the settings leave it to the device, by whether there is a GPU."""
     import torch
 
-    half = torch.cuda.is_available() if settings.bf16 is None else settings.bf16
-    return 2 if half else FLOAT
+    return torch.cuda.is_available() if settings.bf16 is None else settings.bf16
+
+
+def _activation_bytes(tokens: int, shape: Shape, recomputed: bool) -> float:
+    """What the layers keep for a backward pass; where they are computed again, their inputs and all of one of them."""
+    kept = shape.layers + KEPT_PER_LAYER if recomputed else shape.layers * KEPT_PER_LAYER
+    return float(FLOAT * tokens * shape.hidden * kept)
+
+
+def _copy_bytes(settings: TrainSettings, shape: Shape) -> int:
+    """The weights' copies that a forward pass under autocast makes."""
+    return HALF * shape.parameters if _in_16_bits(settings) else 0
 
 
 def prompt_tokens(settings: TrainSettings) -> int:
@@ -234,7 +264,7 @@ def estimate_on_verl(settings: TrainSettings, device_gib: float) -> dict[str, fl
     """
     policy = shape_of(resolve_model(settings.model_name_or_path, "policy"))
     tokens = prompt_tokens(settings) + settings.max_completion_length
-    count, parts = devices(settings), policy_bytes(settings, policy, tokens)
+    count, parts = devices(settings), policy_bytes(settings, policy, tokens, by_autocast=False)
     del parts["key-value cache"]  # the rollout server's
     found = {name: size / count if _is_state(name) else size for name, size in parts.items()}
     found[f"reference policy {IN_MAIN_MEMORY}"] = found.pop("reference policy") / count
@@ -242,12 +272,13 @@ def estimate_on_verl(settings: TrainSettings, device_gib: float) -> dict[str, fl
     if settings.reward_model_type == "verifyrm" and settings.needs_reward_model and name:
         shape = shape_of(resolve_model(name, "reward_model"))
         own = {"reward model weights": float(FLOAT * shape.parameters)}
-        own |= cotraining_bytes(settings, shape, tokens) if settings.cotrain else {}
         apart, ranks = bool(settings.verl.get(f"{POOL}.enable_resource_pool")), count
         if apart:
             ranks = int(settings.verl.get(f"{POOL}.n_gpus_per_node", 8)) * int(settings.verl.get(f"{POOL}.nnodes", 1))
+        if settings.cotrain:
+            own |= cotraining_bytes(settings, shape, tokens, ranks=ranks, on_device=True)
         ranks = ranks if settings.reward_model_sharded else 1
-        own = {name: size / ranks if _is_state(name) else size for name, size in own.items()}
+        own = {n: size / ranks if _is_state(n) and IN_MAIN_MEMORY not in n else size for n, size in own.items()}
         found |= {f"{name} {APART}" if apart else name: size for name, size in own.items()}
     found = {name: size / GIB for name, size in found.items()}
     share = settings.verl.get(f"{ROLLOUT}.gpu_memory_utilization", value_of(settings, "vllm_gpu_memory_utilization"))

@@ -15,30 +15,37 @@ from cooper_rl.distributed import loading_whole, own_device
 from cooper_rl.errors import BadInputError
 from cooper_rl.generation.generator import Generation, Generator, Messages, Sampling, conversation
 
+ROWS_ON_CPU = 32  # rows of a batch, which fill two cores
+MOST_TOKENS = (
+    131072  # of the rows of a batch, prompts and completions: 6 GB of keys and values with 1.5 billion weights
+)
+CHARACTERS_PER_TOKEN = 2  # of a prompt, at least: ordinary text has about four
+
 
 class TransformersGenerator(Generator):
     """A causal language model and its tokenizer. Generating does not change the model's mode or the random state.
 
     Args:
+        batch_size: the most rows of a batch; None takes 32 on a CPU, and as many as `MOST_TOKENS` allow elsewhere.
         bf16: True computes forward passes in bfloat16, whatever type the weights have.
     """
 
     template: Mapping[str, Any] | None = None  # further arguments of the chat template, such as `enable_thinking`
 
-    def __init__(self, model: Any, tokenizer: Any, batch_size: int = 32, *, bf16: bool = False) -> None:
+    def __init__(self, model: Any, tokenizer: Any, batch_size: int | None = None, *, bf16: bool = False) -> None:
         from cooper_rl.fast.layers import use_short_attention
 
         self.model = model
         self.tokenizer = tokenizer
-        self.batch_size = batch_size
+        self.batch_size = batch_size or (ROWS_ON_CPU if model.device.type == "cpu" else MOST_TOKENS)
         self.bf16 = bf16
         use_short_attention()
 
     @classmethod
-    def from_pretrained(cls, name: str, batch_size: int = 32) -> TransformersGenerator:
+    def from_pretrained(cls, name: str, batch_size: int | None = None) -> TransformersGenerator:
         """Loads a local folder, a hub id or a `.gguf` file (which needs the package gguf).
 
-        On a CPU the weights are float32; elsewhere they keep their own type.
+        On a CPU the weights are float32, elsewhere bfloat16, whatever type the file has.
 
         Raises:
             BadInputError: the model cannot be loaded, or has no chat template.
@@ -52,7 +59,7 @@ class TransformersGenerator(Generator):
         device = own_device()
         try:
             tokenizer = AutoTokenizer.from_pretrained(**where)
-            dtype = torch.float32 if device.type == "cpu" else "auto"
+            dtype = torch.float32 if device.type == "cpu" else torch.bfloat16
             with loading_whole():
                 model = AutoModelForCausalLM.from_pretrained(**where, dtype=dtype).to(device)
         except (OSError, ValueError, ImportError) as error:
@@ -71,7 +78,7 @@ class TransformersGenerator(Generator):
     ) -> Iterator[tuple[int, Generation]]:
         """Generates in batches of prompts of similar length, the shortest first."""
         texts = rendered(self.tokenizer, prompts, self.template)
-        for rows in batches_by_length(texts, self.batch_size):
+        for rows in batches_by_length(texts, self.batch_size, sampling.max_new_tokens):
             with (
                 isolated(self.model, seeds[rows[0]] if seeds else 0),
                 torch.autocast(self.model.device.type, dtype=torch.bfloat16, enabled=self.bf16),
@@ -99,7 +106,7 @@ def sample(
     prompts = rendered(tokenizer, [conversation(question, system_prompt) for question in questions], template)
     completions = [""] * len(prompts)
     with isolated(model, seed):
-        for rows in batches_by_length(prompts, batch_size):
+        for rows in batches_by_length(prompts, batch_size, sampling.max_new_tokens):
             batch = generate_batch(model, tokenizer, [prompts[i] for i in rows], sampling)
             for row, generation in zip(rows, batch, strict=True):
                 completions[row] = str(generation.text)
@@ -188,11 +195,17 @@ def end_tokens(model: Any, tokenizer: Any) -> list[int]:
     return list(dict.fromkeys([tokenizer.eos_token_id, *more]))
 
 
-def batches_by_length(texts: Sequence[str], batch_size: int) -> Iterator[list[int]]:
-    """Indices in batches of like length, the shortest first."""
-    order = sorted(range(len(texts)), key=lambda i: (len(texts[i]), i))
-    for start in range(0, len(order), batch_size):
-        yield order[start : start + batch_size]
+def batches_by_length(texts: Sequence[str], batch_size: int, new_tokens: int) -> Iterator[list[int]]:
+    """Indices in batches of like length, the shortest first: of so many rows, or as many as `MOST_TOKENS` allow."""
+    batch: list[int] = []
+    for row in sorted(range(len(texts)), key=lambda i: (len(texts[i]), i)):
+        most = MOST_TOKENS // (len(texts[row]) // CHARACTERS_PER_TOKEN + new_tokens)
+        if len(batch) >= max(1, min(batch_size, most)):
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch
 
 
 class VLLMGenerator(Generator):

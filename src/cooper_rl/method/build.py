@@ -61,7 +61,7 @@ def make_cooper(
     }
     given = settings.rule_misses_per_hit
     misses = misses_per_hit(verifier.kind) if given is None else given
-    doubt = Doubt(misses, settings.mined_max_right, reward_model if settings.cotrain else None)
+    doubt = Doubt(misses, settings.mined_max_right, reward_model if settings.reads_doubt else None)
     warn_of_no_use(settings, reward_model is not None)
     asking = None
     if reward_model is not None and settings.counterfactual_references:

@@ -34,9 +34,9 @@ from typing import Any
 import numpy as np
 
 from cooper_rl.method.monitor import Monitor
-from cooper_rl.method.protocols import RewardModel
+from cooper_rl.method.protocols import Ranks, RewardModel
 from cooper_rl.method.reward import Reward
-from cooper_rl.records import Reason, Report, Rollout, Sample, Verdict, Verification
+from cooper_rl.records import Batch, Reason, Report, Rollout, Sample, Verdict, Verification
 
 Weigh = Callable[[Sequence[Rollout]], list[tuple[float, str]]]
 REASONS = {Verdict.CORRECT: Reason.MATCH, Verdict.INCORRECT: Reason.MISMATCH}
@@ -121,12 +121,25 @@ class Doubt(Monitor):
 
     def __init__(self, misses_per_hit: float, max_right: float, reward_model: RewardModel | None = None) -> None:
         self.misses_per_hit, self.max_right = misses_per_hit, max_right
+        self.reward_model = reward_model
         self.scorer = getattr(reward_model, "start_scores", None) if max_right < 1 else None
         self.seen: list[Row] = []
 
-    def start_scores(self, rollouts: Sequence[Rollout]) -> list[float | None]:
-        """The rollouts' scores by the reward model as it was when the run began; None where it cannot tell."""
-        return list(self.scorer(rollouts)) if self.scorer else [None] * len(rollouts)
+    def start_scores(self, judged: Batch, ranks: Ranks, *, by_steps: bool) -> list[float | None]:
+        """The rollouts' scores by the reward model as it was when the run began; None where nothing asks for them.
+
+        Before the first update they are those that it has just given: under their only answer, and all at once.
+
+        Args:
+            by_steps: it gave them in one pass with the values of steps, whose rounding is another.
+        """
+        if not self.scorer or not self.reward_model:
+            return [None] * len(judged.rollouts)
+        if judged.version == self.reward_model.version == 0:
+            others = by_steps or any(len(rollout.sample.references) > 1 for rollout in judged.rollouts)
+            if not ranks.add_up([float(others)])[0]:
+                return [rollout.score for rollout in judged.rollouts]
+        return list(self.scorer(judged.rollouts))
 
     def weigh(self, rollouts: Sequence[Rollout], step: int) -> list[tuple[float, str]]:
         """P(right) of each rollout of a step, and by which witnesses it is held back; (0, "") without a doubt."""

@@ -98,7 +98,8 @@ class Guard(Monitor):
     def begin(self) -> None:
         """Measures the reward model before the first update. Updates are rolled back to this state."""
         self.right_N, self.level = self._whole()
-        self.best, self.approved = self.level, self.reward_model.snapshot()
+        self.best = self.level
+        self._approve()
 
     def after(self, report: Report, *, whole: bool) -> Report:
         """Keeps the step's update, or rolls it back with all updates since the last check of the whole set.
@@ -125,7 +126,8 @@ class Guard(Monitor):
                 self._count_rolled_back()
             else:
                 self.rolled_back_in_a_row = 0
-                self.right_N, self.approved = right_N, self.reward_model.snapshot()
+                self.right_N = right_N
+                self._approve()
                 self.level = self.level.towards(standing, SMOOTHING)
                 self.best = self.level.best_of(self.best)
             self.tried = []
@@ -135,6 +137,11 @@ class Guard(Monitor):
     def before_save(self, report: Report) -> Report:
         """Only a reward model that passed on the whole set is saved."""
         return self.after(report, whole=True)
+
+    def _approve(self) -> None:
+        """Makes the present state the one to go back to. The one before is freed first: both may be 20 GB and more."""
+        self.approved: Any = None
+        self.approved = self.reward_model.snapshot()
 
     def _whole(self) -> tuple[np.ndarray, Standing]:
         """Which triples of this rank's share the reward model gets right, and its metrics over all ranks."""

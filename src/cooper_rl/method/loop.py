@@ -100,7 +100,8 @@ class Cooper:
     def batch(self, judged: Batch, step: int) -> Batch:
         """The batch of a step, with the rollouts of all ranks, from what each rank has judged."""
         started = time.perf_counter()
-        by_rank = self.ranks.gather([list(zip(judged.rollouts, self.doubt.start_scores(judged.rollouts), strict=True))])
+        start = self.doubt.start_scores(judged, self.ranks, by_steps=self.value_steps is not None)
+        by_rank = self.ranks.gather([list(zip(judged.rollouts, start, strict=True))])
         first = sum(map(len, by_rank[: self.ranks.rank]))
         weigh = partial(self.doubt.weigh, step=step) if self.settings.cotrain else None
         rollouts = complete([row for own in by_rank for row in own], self.settings.num_generations, self.reward, weigh)

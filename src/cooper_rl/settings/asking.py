@@ -30,8 +30,9 @@ class BackendSettings:
     """Retry a failed request up to N times, each time after a longer pause."""
     api_key_env: str = "OPENAI_API_KEY"
     """Environment variable that holds a server's API key."""
-    batch_size: int = setting(32, least=1)
-    """Number of prompts that a model in this process completes at a time."""
+    batch_size: int | None = setting(None, least=1)
+    """Maximum number of prompts that a model in this process completes at a time; null takes 32 on a CPU, and as many
+    as its memory should hold elsewhere."""
 
 
 @dataclass(kw_only=True)

@@ -172,6 +172,13 @@ class CooperSettings(
         """Whether stage 2 takes wrong rewrites from a language model."""
         return self.cotrain and self.negative_sources.get("assistant", 0) > 0
 
+    @property
+    def reads_doubt(self) -> bool:
+        """Whether anything reads what is probably right after all: mining, replay, or a source of the user's own."""
+        sources = {*(name for name, weight in self.negative_sources.items() if weight > 0), self.negative_fallback}
+        reads = self.replay_per_step > 0 or not sources <= {"none", "assistant", "perturb", "shuffle"}
+        return self.cotrain and self.mined_max_right < 1 and reads
+
 
 @dataclass
 class RunSettings:

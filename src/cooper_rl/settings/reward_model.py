@@ -99,8 +99,9 @@ class OptimiserSettings:
     """Clip the gradient to this norm."""
     bf16: bool = False
     """Compute forward passes in bfloat16; weights stay float32."""
-    gradient_checkpointing: bool = False
-    """Recompute activations in the backward pass, which saves memory and takes longer."""
+    gradient_checkpointing: bool | None = None
+    """Recompute activations in the backward pass, which saves memory and takes longer; null does it where the device is
+    no CPU."""
     class_balance: bool = False
     """Weight the loss so that right and wrong triples count the same, however many there are of each."""
     prefix_weight: float = setting(0.0, least=0)
@@ -248,6 +249,12 @@ class UpdateSettings:
     """Shard the reward model's weights and optimiser over the ranks (FSDP2)."""
     reward_model_pairs_per_pass: int = setting(0, least=0)
     """Number of pairs per pass through the reward model; fewer need less memory; 0 takes all pairs of a step."""
+    reward_model_tokens_per_pass: int = setting(16384, least=1)
+    """Maximum number of tokens per pass through the reward model in its step, unless one pair has more; fewer need less
+    memory."""
+    reward_model_gradient_checkpointing: bool | None = None
+    """Recompute the reward model's activations in the backward pass of its step, which saves memory and takes longer;
+    null does it where the device is no CPU."""
     rehearsal_per_step: int = setting(0, least=0)
     """Also train the reward model, at each update, on N of the rehearsal_triples, so that the threshold between right
     and wrong does not drift. A step without a pair has no update."""

@@ -1,14 +1,23 @@
-"""Scoring many triples at once: length buckets, and the prefix that completions of one question share computed once."""
+"""Scoring many triples at once: length buckets, and the prefix that completions of one question share computed once.
+
+Below it is what the forward passes of training add: layers that are computed again in the backward pass, and a head in
+float32.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from itertools import accumulate
+from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 from transformers import DynamicCache
+from transformers.modeling_layers import GradientCheckpointingLayer
 
 from cooper_rl.fast.layers import only_last
 from cooper_rl.packing import buckets, has_plain_layers, pad, spread
@@ -148,3 +157,63 @@ def _continue_prefixes(
             use_cache=True,
         ).last_hidden_state
     return _head(model, hidden, places_B)
+
+
+@contextmanager
+def recomputed(model: nn.Module) -> Iterator[None]:
+    """Layers that run within this context keep their inputs alone; the backward pass computes the rest again.
+
+    It is the gradient checkpointing of transformers, for a model in evaluation mode whose rows go on from a prefix's
+    keys and values. The last layer, which the backward pass begins with, keeps everything.
+    """
+    layers = [layer for layer in model.modules() if isinstance(layer, GradientCheckpointingLayer)][:-1]
+    used = model.config.use_cache
+    model.config.use_cache = False  # no cache but the prefixes'
+    for index, layer in enumerate(layers):
+        layer.forward = partial(_run_again, layer.forward, model.config, index)
+    try:
+        yield
+    finally:
+        model.config.use_cache = used
+        for layer in layers:
+            del layer.forward
+
+
+def _run_again(
+    forward: Callable[..., Any],
+    config: Any,
+    index: int,
+    hidden_B_T_H: Tensor,
+    past_key_values: Any = None,
+    **inputs: Any,
+) -> Any:
+    """The layer's output, of which autograd keeps the inputs. A cache is filled once, not in the backward pass too."""
+
+    def alone(hidden_B_T_H: Tensor, *before: Tensor) -> tuple[Any, ...]:
+        if past_key_values is None:
+            return (forward(hidden_B_T_H, past_key_values=None, **inputs),)
+        own = DynamicCache(config=config)
+        if before:
+            own.update(*before, index)
+        output = forward(hidden_B_T_H, past_key_values=own, **inputs)
+        return output, own.layers[index].keys, own.layers[index].values
+
+    held = past_key_values.layers[index] if past_key_values is not None else None
+    before = (held.keys, held.values) if held is not None and held.get_seq_length() else ()
+    output, *cached = checkpoint(alone, hidden_B_T_H, *before, use_reentrant=False, preserve_rng_state=False)
+    if cached and not before:  # a prefix, which rows go on from; nothing reads what they add to it
+        past_key_values.update(*cached, index)
+    return output
+
+
+def score_exactly(head: nn.Linear, inputs: tuple[Tensor], _: Tensor) -> Tensor | None:
+    """A forward hook of the score head: under autocast it computes in float32, since 16 bits tell few scores apart.
+
+    Of a logit between 4 and 8 bfloat16 keeps steps of 0.03. Within a group of completions that all score 0.99 an
+    advantage would be mostly rounding.
+    """
+    device = inputs[0].device.type
+    if not torch.is_autocast_enabled(device):
+        return None
+    with torch.autocast(device, enabled=False):
+        return F.linear(inputs[0].float(), head.weight.float(), head.bias)

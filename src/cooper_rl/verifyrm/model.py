@@ -21,7 +21,7 @@ from cooper_rl.records import Scorable, Triple, texts
 from cooper_rl.settings.files import ADAPTERS, base_of, check_model_folder, is_adapters, resolve_model
 from cooper_rl.steps import step_ends
 from cooper_rl.verifyrm import sharding, stored
-from cooper_rl.verifyrm.logits import score_ids
+from cooper_rl.verifyrm.logits import score_exactly, score_ids
 from cooper_rl.verifyrm.stored import SETTINGS_FILE, VerifyRMSettings
 from cooper_rl.verifyrm.template import encode, places_of
 
@@ -38,6 +38,8 @@ class VerifyRM:
         self.autocast: torch.dtype | None = None  # the type of forward passes; the weights stay float32
         self.updates = 0  # how many the method's stage 2 has made of this object
         use_short_attention()
+        if isinstance(head := getattr(model, "score", None), nn.Linear):
+            head.register_forward_hook(score_exactly)
         self.adapters: Any = None  # a PeftModel around `model` where low-rank adapters are trained, else None
 
     @classmethod

@@ -265,7 +265,8 @@ class Reporter(TrainerCallback):  # type: ignore[misc]
 
 def arguments(config: RewardModelTrainConfig, *, evaluated: bool) -> TrainingArguments:
     """The Trainer's own settings, without the number of steps (`count_steps`)."""
-    stopping = bool(config.early_stopping_patience) and evaluated
+    stopping, on_cpu = bool(config.early_stopping_patience) and evaluated, not torch.accelerator.is_available()
+    recomputes = not on_cpu if config.gradient_checkpointing is None else config.gradient_checkpointing
     return TrainingArguments(
         output_dir=config.output_dir,
         seed=config.seed,
@@ -274,7 +275,7 @@ def arguments(config: RewardModelTrainConfig, *, evaluated: bool) -> TrainingArg
         max_grad_norm=config.max_grad_norm,
         bf16=config.bf16,
         # without it, torchrun on CPUs gives each process a process group of its own
-        use_cpu=not torch.accelerator.is_available(),
+        use_cpu=on_cpu,
         logging_steps=config.logging_steps,
         save_strategy="steps" if config.save_steps else "no",
         save_steps=config.save_steps or 500,
@@ -286,7 +287,7 @@ def arguments(config: RewardModelTrainConfig, *, evaluated: bool) -> TrainingArg
         remove_unused_columns=False,
         report_to=[],
         disable_tqdm=True,
-        **({"gradient_checkpointing": True} if config.gradient_checkpointing else {}),
+        **({"gradient_checkpointing": True} if recomputes else {}),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,12 +16,14 @@ from cooper_rl import distributed
 from cooper_rl.records import ContrastivePair, LabelledCompletion, Scorable
 from cooper_rl.settings.files import OPTIMISER
 from cooper_rl.verifyrm import VerifyRM, sharding
+from cooper_rl.verifyrm.logits import recomputed
 from cooper_rl.verifyrm.losses import PREFIX_METRICS, Counts, bce_loss, contrastive_loss, prefix_losses, steps_of
 from cooper_rl.verifyrm.rm_trainer import take_up
 
 if TYPE_CHECKING:
     from cooper_rl.settings.method import CooperSettings
 
+Pass = tuple[Sequence[ContrastivePair], Sequence[LabelledCompletion]]
 METRICS = ("loss", "margin", "pair_accuracy", "label_loss")
 
 
@@ -31,6 +34,18 @@ def metric_names(counts: Counts, settings: CooperSettings) -> list[str]:
     has = dict.fromkeys(("loss", "margin", "pair_accuracy"), True) | {"label_loss": labelled}
     has |= {"step_margin": parted, "step_pair_accuracy": parted, "prefix_loss": stepped}
     return [name for name in (*METRICS, *PREFIX_METRICS) if has[name]]
+
+
+def within_limit(
+    pairs: Sequence[tuple[ContrastivePair, int]], labelled: Sequence[tuple[LabelledCompletion, int]], tokens: int
+) -> Iterator[Pass]:
+    """Halves a pass until it has at most so many tokens, or a single pair or triple. Each has its number of tokens."""
+    if len(pairs) + len(labelled) < 2 or sum(own for _, own in (*pairs, *labelled)) <= tokens:
+        yield [pair for pair, _ in pairs], [triple for triple, _ in labelled]
+        return
+    half, other = -(-len(pairs) // 2), len(labelled) // 2
+    yield from within_limit(pairs[:half], labelled[:other], tokens)
+    yield from within_limit(pairs[half:], labelled[other:], tokens)
 
 
 class RewardModelUpdater:
@@ -57,9 +72,12 @@ class RewardModelUpdater:
             lr=settings.reward_model_learning_rate,
             betas=(settings.reward_model_adam_beta1, settings.reward_model_adam_beta2),
             weight_decay=settings.reward_model_weight_decay,
+            fused=self.device.type == "cuda" or None,
         )
+        given = settings.reward_model_gradient_checkpointing
+        self.recomputes = self.device.type != "cpu" if given is None else given
         self.create_scheduler(num_training_steps)
-        self.start = self._weights() if settings.cotrain and settings.mined_max_right < 1 else {}
+        self.start = self._kept("weight.") if settings.reads_doubt else {}
 
     def create_scheduler(self, num_training_steps: int) -> None:
         """Makes the learning rate's schedule over this many updates of the reward model."""
@@ -84,12 +102,12 @@ class RewardModelUpdater:
         """Scores with the initial weights, swapped in for the call."""
         if self.version == 0:
             return self.score(triples)
-        present = self._weights()
-        self._put(self.start)
+        present = self._kept("weight.")
+        self._put(self.start, "weight.")
         try:
             return self.score(triples)
         finally:
-            self._put(present)
+            self._put(present, "weight.")
 
     def step_values(self, triples: Sequence[Scorable], ends: Sequence[Sequence[int]]) -> list[list[float]]:
         """Value after each step of a completion, from 0 to 1; the last one is the score."""
@@ -121,7 +139,7 @@ class RewardModelUpdater:
             for parameter in self.parameters:
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)
-                parameter.grad = distributed.add_up(parameter.grad)
+            distributed.add_up_all([parameter.grad for parameter in self.parameters if parameter.grad is not None])
         norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.settings.reward_model_max_grad_norm or torch.inf)
         norm = sharding.whole(norm)
         learning_rate = self.scheduler.get_last_lr()[0]
@@ -141,18 +159,22 @@ class RewardModelUpdater:
         """Where the reward model is."""
         return self.parameters[0].device
 
-    def _passes(
-        self, pairs: Sequence[ContrastivePair], labelled: Sequence[LabelledCompletion]
-    ) -> Iterator[tuple[Sequence[ContrastivePair], Sequence[LabelledCompletion]]]:
+    def _passes(self, pairs: Sequence[ContrastivePair], labelled: Sequence[LabelledCompletion]) -> Iterator[Pass]:
         """Splits this rank's pairs and triples into passes through the reward model, whose gradients are summed."""
         size = self.settings.reward_model_pairs_per_pass
         count = max(-(-len(pairs) // size), -(-len(labelled) // (2 * size))) if size else int(bool(pairs or labelled))
-        if self.sharded:  # all ranks must make the same number of passes
-            count = sharding.most(count, self.device)
+        ids = self.reward_model.encode([*(r for p in pairs for r in (p.right, p.wrong)), *labelled])
+        lengths = iter([len(own) for own in ids])
+        of_pairs = [(pair, next(lengths) + next(lengths)) for pair in pairs]
+        of_labelled = [(triple, next(lengths)) for triple in labelled]
+        passes: list[Pass] = []
         for index in range(count):
             some = slice(index * len(pairs) // count, (index + 1) * len(pairs) // count)
             others = slice(index * len(labelled) // count, (index + 1) * len(labelled) // count)
-            yield pairs[some], labelled[others]
+            passes += within_limit(of_pairs[some], of_labelled[others], self.settings.reward_model_tokens_per_pass)
+        if self.sharded:  # all ranks must make the same number of passes
+            passes += [([], [])] * (sharding.most(len(passes), self.device) - len(passes))
+        return iter(passes)
 
     def _loss(
         self,
@@ -170,12 +192,13 @@ class RewardModelUpdater:
         records: list[Scorable] = [*(pair.right for pair in pairs), *(pair.wrong for pair in pairs), *labelled]
         self.reward_model.model.eval()
         of_steps: list[torch.Tensor] = []
-        if self.settings.prefix_weight:
-            ends = [steps_of(record, self.settings.credit_steps) for record in records]
-            of_steps = self.reward_model.step_logits(records, ends)
-            logits = torch.stack([logits_S[-1] for logits_S in of_steps]) if of_steps else torch.zeros(0)
-        else:
-            logits = self.reward_model.logits_of(records)
+        with recomputed(self.reward_model.model) if self.recomputes else nullcontext():
+            if self.settings.prefix_weight:
+                ends = [steps_of(record, self.settings.credit_steps) for record in records]
+                of_steps = self.reward_model.step_logits(records, ends)
+                logits = torch.stack([logits_S[-1] for logits_S in of_steps]) if of_steps else torch.zeros(0)
+            else:
+                logits = self.reward_model.logits_of(records)
         positive_N, negative_N, labelled_B = logits.split([len(pairs), len(pairs), len(labelled)])
         loss = logits.sum() * 0.0
         metrics: dict[str, float] = {}
@@ -201,25 +224,49 @@ class RewardModelUpdater:
         return loss, metrics
 
     def snapshot(self) -> dict[str, torch.Tensor]:
-        """A copy on the CPU of what an update changes: the trained weights and the optimiser's state."""
-        states = {f"state.{name}": value for name, value in self._optimizer_tensors().items()}
-        return self._weights() | {name: sharding.own_part(v).to("cpu", copy=True) for name, v in states.items()}
+        """A copy on the CPU of what an update changes: the trained weights and the optimiser's state.
+
+        Several ranks share it out. All of them make a snapshot together, and restore it together.
+        """
+        return self._kept("")
 
     def restore(self, snapshot: Mapping[str, torch.Tensor]) -> None:
-        """Restores weights and optimiser. The learning rate's schedule is not rolled back."""
-        self._put(snapshot)
-        if len(snapshot) == len(self.parameters):  # the snapshot was made before the first update
+        """Restores weights and optimiser, but not the learning rate's schedule. Every rank must call this."""
+        if not any(name.startswith("state.") for name in snapshot):  # it was made before the first update
             self.optimizer.state.clear()
-        for name, value in self._optimizer_tensors().items():
-            sharding.own_part(value).copy_(snapshot[f"state.{name}"])
+        self._put(snapshot, "")
 
-    def _weights(self) -> dict[str, torch.Tensor]:
-        """A copy on the CPU of the trained weights, of this rank's parts where they are sharded."""
-        return {f"weight.{i}": sharding.own_part(p).to("cpu", copy=True) for i, p in enumerate(self.parameters)}
+    def _kept(self, kind: str) -> dict[str, torch.Tensor]:
+        """A copy on the CPU of what this rank keeps of the tensors whose names begin so."""
+        own = (None, distributed.rank())
+        return {
+            name: tensor.to("cpu", copy=True)
+            for name, tensor, owner in self._tensors()
+            if name.startswith(kind) and owner in own
+        }
 
-    def _put(self, weights: Mapping[str, torch.Tensor]) -> None:
+    def _put(self, kept: Mapping[str, torch.Tensor], kind: str) -> None:
+        """Gives all ranks what each of them has kept of this kind."""
+        for name, tensor, owner in self._tensors():
+            if name in kept:
+                tensor.copy_(kept[name])
+            if owner is not None and name.startswith(kind):
+                distributed.send(tensor, owner)
+
+    def _tensors(self) -> Iterator[tuple[str, torch.Tensor, int | None]]:
+        """Name and memory of each tensor that an update changes, and the rank that keeps its copies.
+
+        Each rank keeps its own (None) where the weights are sharded. So it does with the optimiser's counts of steps,
+        which may be in main memory.
+        """
+        alone = self.sharded or distributed.size() == 1
+        everything, before = sum(parameter.numel() for parameter in self.parameters), 0
         for index, parameter in enumerate(self.parameters):
-            sharding.own_part(parameter).copy_(weights[f"weight.{index}"])
+            owner = None if alone else before * distributed.size() // everything
+            before += parameter.numel()
+            yield f"weight.{index}", sharding.own_part(parameter), owner
+            for name, value in self.optimizer.state.get(parameter, {}).items():
+                yield f"state.{index}.{name}", sharding.own_part(value), owner if value.dim() else None
 
     def _optimizer_tensors(self) -> dict[str, torch.Tensor]:
         return {

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
 
+from cooper_rl.distributed import free_cache
 from cooper_rl.engines.loading import load_reward_model, placed
 from cooper_rl.records import ContrastivePair, LabelledCompletion, Scorable
 from cooper_rl.settings.train import TrainSettings
@@ -95,23 +97,27 @@ class RewardModelRank:
 
     def __init__(self, settings: TrainSettings, device: torch.device | str) -> None:
         self.model = placed(load_reward_model(settings, settings), settings, device, updates=settings.max_steps)
+        self.device = device
         self.snapshots: dict[int, Any] = {}
 
     def score(self, share: Sequence[Scorable]) -> list[float]:
         """The scores of this rank's share."""
-        return self.model.score(share)
+        with self._lent_memory():
+            return self.model.score(share)
 
     def start_scores(self, share: Sequence[Scorable]) -> list[float]:
         """The scores of this rank's share as the run began; the present ones where the model cannot tell."""
         start_scores: Callable[[Sequence[Scorable]], list[float]]
         start_scores = getattr(self.model, "start_scores", self.model.score)
-        return start_scores(share)
+        with self._lent_memory():
+            return start_scores(share)
 
     def update(
         self, pairs: Sequence[ContrastivePair], labelled: Sequence[LabelledCompletion]
     ) -> tuple[dict[str, float], int]:
         """(metrics of the whole, version) after one optimiser step on the shares of all ranks."""
-        return self.model.update(pairs, labelled), self.model.version
+        with self._lent_memory():
+            return self.model.update(pairs, labelled), self.model.version
 
     def snapshot(self, number: int) -> None:
         """Keeps a snapshot under this number."""
@@ -119,7 +125,16 @@ class RewardModelRank:
 
     def restore(self, number: int) -> None:
         """Goes back to the snapshot with this number."""
-        self.model.restore(self.snapshots[number])
+        with self._lent_memory():
+            self.model.restore(self.snapshots[number])
+
+    @contextmanager
+    def _lent_memory(self) -> Iterator[None]:
+        """Afterwards the device has back what only the call needed: the policy's server wants it."""
+        try:
+            yield
+        finally:
+            free_cache(torch.device(self.device))
 
     def forget(self, number: int) -> None:
         """Frees the memory of a snapshot."""
