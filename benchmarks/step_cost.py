@@ -135,7 +135,7 @@ def memory_parts(settings: TrainSettings, card: Card) -> dict[str, float]:
     tokens = memory.PROMPT_TOKENS + settings.max_completion_length
     parts = memory.policy_bytes(settings, SHAPE, tokens)
     parts["reward model weights"] = memory.FLOAT * SHAPE.parameters
-    parts |= memory.cotraining_bytes(settings, SHAPE, tokens)
+    parts |= memory.cotraining_bytes(settings, SHAPE, tokens, ranks=8, on_device=True)
     del parts["key-value cache"]  # vLLM's
     found = {name: size / memory.GIB for name, size in parts.items() if memory.IN_MAIN_MEMORY not in name}
     return found | memory.vllm_gib(settings, card.gib)
