@@ -2,6 +2,7 @@
 
     python benchmarks/bench_serve.py parity --folder runs/serve      # in process, through the server, killed 20 times
     python benchmarks/bench_serve.py load --folder runs/serve        # 200 clients at once, 20,000 samples
+    python benchmarks/bench_serve.py single --folder runs/serve      # calls with one sample, turn by turn
     python benchmarks/bench_serve.py overhead --folder runs/serve    # step times, turn by turn
 
 `parity` trains the quickstart three times with seed 0 and the same trainer of the policy. What is finished is not run
@@ -44,6 +45,7 @@ ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 FURTHER = json.loads(os.environ.get("COOPER_BENCH_SETTINGS", "{}"))  # of the recipe, to try it on a smaller run
 KILLS = 20
 HEAD = "POST /score HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+PLACES = ("server", "in_process")
 CLIENTS, SAMPLES, PER_CALL = 200, 20_000, 8
 
 
@@ -376,6 +378,46 @@ def load_turn(folder: Path, samples: int, verifier: str) -> dict[str, Any]:
     }
 
 
+def cpu_seconds(pid: int) -> float:
+    """Processor time that a process has had, without its children."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def single(folder: Path, turns: int, verifier: str, calls: int = 100) -> dict[str, Any]:
+    """Calls with one sample each from one client, and the same samples in this process, block after block.
+
+    Times of the clock and, since other work may run beside, the processor's of the two processes that score.
+    """
+    from cooper_rl.records import Triple
+    from cooper_rl.verifyrm import VerifyRM
+
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["rm", "-rf", str(folder / "single")], check=True)
+    server = Server(folder / "single", 1, arm="static", learn="asked", gather_samples=2048, verifier=verifier)
+    model, bodies = VerifyRM.from_pretrained("nano-weekdays"), load_samples(calls * (turns + 1))
+    times: dict[str, list[float]] = {f"{what} {where}": [] for what in ("ms", "cpu_ms") for where in PLACES}
+    for turn in range(turns + 1):  # the first one warms up
+        block = bodies[turn * calls : (turn + 1) * calls]
+        clock, cpu = time.perf_counter(), cpu_seconds(server.process.pid)
+        asyncio.run(ask_all(server.port, [[body] for body in block], 1))
+        found = [time.perf_counter() - clock, cpu_seconds(server.process.pid) - cpu]
+        clock, cpu = time.perf_counter(), cpu_seconds(os.getpid())
+        for body in block:
+            model.score_records([Triple(body["question"], body["reference_answer"], body["completion"])]).tolist()
+        found += [time.perf_counter() - clock, cpu_seconds(os.getpid()) - cpu]
+        for name, seconds in zip(
+            ("ms server", "cpu_ms server", "ms in_process", "cpu_ms in_process"), found, strict=True
+        ):
+            times[name] += [1000 * seconds / calls] * (turn > 0)
+    server.stop()
+    ratios = {
+        what: sorted(b / a for a, b in zip(*(times[f"{what} {where}"] for where in PLACES), strict=True))
+        for what in ("ms", "cpu_ms")
+    }
+    return {"turns": turns, "calls": calls, "verifier": verifier, "per_call": times, "ratios": ratios}
+
+
 def overhead(folder: Path, steps: int, turns: int) -> dict[str, Any]:
     """Step times in one process and through the server, turn by turn."""
     ratios = []
@@ -403,7 +445,7 @@ def overhead(folder: Path, steps: int, turns: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["parity", "load", "overhead", "client", "alone", "served"])
+    parser.add_argument("what", choices=["parity", "load", "single", "overhead", "client", "alone", "served"])
     parser.add_argument("--folder", type=Path, help="for the runs; by default a new temporary one, which is kept")
     parser.add_argument("--steps", type=int, default=120)
     parser.add_argument("--kills", type=int, default=KILLS)
@@ -426,6 +468,7 @@ def main() -> None:
     runs = {
         "parity": lambda: parity(a.folder, a.steps, a.kills),
         "load": lambda: load(a.folder, a.samples, a.verifier, a.turns),
+        "single": lambda: single(a.folder, a.turns, a.verifier),
         "overhead": lambda: overhead(a.folder, a.steps, a.turns),
     }
     a.folder.mkdir(parents=True, exist_ok=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from cooper_rl.errors import how_to_install
+
 if TYPE_CHECKING:
     from cooper_rl.engines.config import CooperConfig as CooperConfig
     from cooper_rl.engines.trl.cooper_trainer import CooperTrainer as CooperTrainer
@@ -34,5 +36,6 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(_HOMES[name]), name)
     except ModuleNotFoundError as error:
         if (error.name or "").startswith(f"{__name__}."):  # cooper-rl-verifier has the verifier's modules only
-            raise ImportError(f"{name} is not in cooper-rl-verifier: pip install cooper-rl", name=__name__) from error
+            told = f"{name} is not in cooper-rl-verifier: {how_to_install()}"
+            raise ImportError(told, name=__name__) from error
         raise

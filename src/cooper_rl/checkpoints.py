@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
+from cooper_rl.errors import CooperError
 from cooper_rl.jsonl import write_atomically
 
 logger = logging.getLogger(__name__)
 AT_ONCE = 8  # files that are summed up together
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no room on the disk, in the quota, in a file
 COMPLETE = "complete.json"  # a checkpoint folder without it was cut off by a kill
 
 
@@ -62,6 +66,33 @@ def damage_of(folder: Path) -> str:
             return f"{name} is missing"
     changed = (name for name, found in _fingerprints(folder, list(files)).items() if found != files[name])
     return next((f"{name} is not what was written" for name in changed), "")
+
+
+@contextmanager
+def full_disk(folder: str | Path, resume_by: str, kind: type[CooperError] = CooperError) -> Iterator[None]:
+    """Turns the errors of a run's writers on a full disk into one line, which names the folder.
+
+    Args:
+        folder: the run folder.
+        resume_by: how the run goes on once there is room.
+        kind: the error to raise.
+
+    Raises:
+        CooperError: a checkpoint could not be written to its end, or the disk has no room for another file.
+    """
+    try:
+        yield
+    except Exception as error:  # of a writer, or it goes on as it is
+        by_torch = isinstance(error, RuntimeError) and "inline_container" in str(error)
+        written = isinstance(error, OSError) or type(error).__name__ == "SafetensorError" or by_torch
+        newest = next(reversed(checkpoints(folder)), None)
+        if not isinstance(error, CooperError) and written and newest and not (newest / COMPLETE).is_file():
+            told = f"{newest}: cannot be written ({error}); free disk space, then resume from the checkpoint before it"
+        elif isinstance(error, OSError) and error.errno in FULL:
+            told = f"{folder}: cannot be written ({error}); free disk space, then go on"
+        else:
+            raise
+        raise kind(f"{told} with {resume_by}") from error
 
 
 def _files(folder: Path) -> list[Path]:

@@ -15,3 +15,12 @@ class MissingFileError(BadInputError, FileNotFoundError):
 
 class BackendError(CooperError, RuntimeError):
     """A server or model that should have answered did not."""
+
+
+def how_to_install(extra: str = "", folder: str = ".") -> str:
+    """How this project is installed with an extra, as the end of a message. It is on no package index.
+
+    Args:
+        folder: of the distribution in a clone: the whole project, or `./packaging/verifier`.
+    """
+    return f"in a clone of cooper-rl, pip install '{folder}{f'[{extra}]' if extra else ''}'"

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from cooper_rl.errors import BadInputError
+from cooper_rl.errors import BadInputError, how_to_install
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -105,7 +105,7 @@ def optional(module: str, *, extra: str, needed_by: str) -> Any:
         name = module.partition(".")[0]
         if error.name is None or error.name.partition(".")[0] != name:
             raise  # the module is installed, but lacks one of its own dependencies
-        raise BadInputError(f"{needed_by} needs {name}: pip install 'cooper-rl[{extra}]'") from error
+        raise BadInputError(f"{needed_by} needs {name}: {how_to_install(extra)}") from error
 
 
 def _entry_points(group: str) -> list[EntryPoint]:

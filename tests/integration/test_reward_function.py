@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -24,12 +25,14 @@ from typer.testing import CliRunner
 from cooper_rl import CooperConfig, CooperReward, CooperSettings, CooperTrainer, VerifyRM
 from cooper_rl.cli import app
 from cooper_rl.domains import load_problems
+from cooper_rl.engines.config import TRACKED, send_rollouts
 from cooper_rl.engines.trl.rows import training_rows
 from cooper_rl.errors import BadInputError
 from cooper_rl.method.journal import read_metrics
-from cooper_rl.records import Reason, Verdict, Verification
+from cooper_rl.records import Batch, Reason, Verdict, Verification
 from cooper_rl.settings.files import EMBEDDED
 from cooper_rl.verifyrm.triples import read_triples
+from rollouts import make_rollout
 
 NANO = EMBEDDED["nano"]
 METHOD = {
@@ -200,8 +203,8 @@ def test_without_the_callback_a_trainer_learns_from_each_step_once(tmp_path, cap
 def test_what_could_not_be_judged_has_no_reward(tmp_path):
     late = Verification(Verdict.TIMEOUT, Reason.DEADLINE)
     cooper = CooperReward(arm="rule", verifier_workers=1)
-    explain = cooper.verifier.explain_many
-    cooper.verifier.explain_many = lambda references, texts: [late, *explain(references, texts)[1:]]
+    begin = cooper.verifier.begin_many
+    cooper.verifier.begin_many = lambda references, texts: lambda: [late, *begin(references, texts)()[1:]]
     texts = ["The answer is 3.", "The answer is 4.", "The answer is 3.", "Never."]
     assert call(cooper, texts, gold=["3"] * 4) == [None, 0.0, 1.0, 0.0]
 
@@ -216,6 +219,76 @@ def test_the_last_message_of_the_assistant_counts():
     cooper = CooperReward(arm="rule", verifier_workers=1)
     assert call(cooper, [tools, tools[:2]], solution=["3", "3"]) == [1.0, 0.0]
     assert call(cooper, ["It is 3.", "It is 4."], ground_truth=[["7", "3"], ["3", "5"]]) == [1.0, 0.0]
+
+
+def judged_rollouts(count):
+    """Rollouts whose texts a page that took them as HTML would run."""
+    return [
+        make_rollout(
+            f"q{i}", "1", f"<img src=x onerror=alert({i})>", float("nan"), Verdict.INCORRECT, Reason.MISMATCH, 0.5, i
+        )
+        for i in range(count)
+    ]
+
+
+@pytest.mark.parametrize(("count", "sent"), [(8, [0, 2, 4, 6, 8, 10, 12, 14]), (3, [0, 5, 10]), (99, list(range(16)))])
+def test_trackers_get_some_rollouts_of_a_batch_as_data(monkeypatch, count, sent):
+    """Stand-ins for both trackers; the tests below ask the real ones, where they are installed."""
+    logged = []
+    trackio = SimpleNamespace(Trace=lambda **given: given, log=logged.append)
+    wandb = SimpleNamespace(Table=lambda **given: given, log=logged.append, run="a run")
+    monkeypatch.setitem(sys.modules, "trackio", trackio)
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    send_rollouts(["tensorboard", "trackio", "wandb"], Batch(7, tuple(judged_rollouts(16))), count)
+    traces, table = (row["rollouts"] for row in logged)
+    assert [row["train/global_step"] for row in logged] == [7, 7]
+    assert [trace["messages"][0] for trace in traces] == [{"role": "user", "content": f"q{i}"} for i in sent]
+    assert traces[1]["messages"][1] == {"role": "assistant", "content": f"<img src=x onerror=alert({sent[1]})>"}
+    judged = {"reference_answer": "1", "verdict": Verdict.INCORRECT, "reason": Reason.MISMATCH, "reward": 0.5}
+    assert traces[0]["metadata"] == {"step": 7, "score": None, **judged}
+    assert [row[3] for row in table["data"]] == [f"<img src=x onerror=alert({i})>" for i in sent]
+    assert table["columns"] == ["step", *TRACKED] and len(table["data"][0]) == 8
+    wandb.run = None  # the trainer has begun no run of it
+    send_rollouts(["wandb"], Batch(7, tuple(judged_rollouts(2))), 2)
+    send_rollouts(["trackio"], Batch(7, tuple(judged_rollouts(2))), 0)
+    assert len(logged) == 2
+
+
+def written(folder, step, name="completion"):
+    """A field of a step's rollouts, as the run folder has them."""
+    return [json.loads(line)[name] for line in (folder / "rollouts" / f"step_{step:06d}.jsonl").open()]
+
+
+def test_trackio_itself_has_the_rollouts_of_each_step(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "trackio"))
+    pytest.importorskip("trackio")
+    from trackio.sqlite_storage import SQLiteStorage
+
+    tracked = {"report_to": "trackio", "project": "cooper", "run_name": "run", "max_steps": 2}
+    cooper, trainer = made(tmp_path / "run", method={"tracked_rollouts": 4}, **tracked)
+    with cooper.verifier:
+        trainer.train()
+    traces = SQLiteStorage.get_traces("cooper", "run")
+    assert len(traces) == 8
+    for step in (1, 2):
+        of_step = [trace for trace in traces if trace["metadata"]["step"] == step]
+        assert {trace["messages"][1]["content"] for trace in of_step} == set(written(tmp_path / "run", step)[::4])
+        assert {trace["metadata"]["verdict"] for trace in of_step} <= {"CORRECT", "INCORRECT", "UNPARSEABLE"}
+
+
+def test_wandb_itself_has_the_rollouts_of_each_step(tmp_path, monkeypatch):
+    pytest.importorskip("wandb")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_DIR", str(tmp_path))
+    cooper, trainer = made(tmp_path / "run", method={"tracked_rollouts": 4}, report_to="wandb", max_steps=2)
+    with cooper.verifier:
+        trainer.train()
+    tables = [
+        json.loads(path.read_text()) for path in tmp_path.glob("wandb/offline-*/files/media/table/rollouts_*.json")
+    ]
+    rows = sorted((row for table in tables for row in table["data"]), key=lambda row: row[0])
+    assert [row[0] for row in rows] == [1] * 4 + [2] * 4 and tables[0]["columns"] == ["step", *TRACKED]
+    assert [row[3] for row in rows[:4]] == written(tmp_path / "run", 1)[::4]
 
 
 def test_a_reward_model_by_name_folder_or_object(tmp_path):

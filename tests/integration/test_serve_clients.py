@@ -5,14 +5,15 @@ Python COOPER_SERVER_PYTHON then names.
 """
 
 import asyncio
+import importlib
 import importlib.util
 import pickle
 import re
+import socket
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-import httpx
 import pytest
 import torch
 from accelerate import PartialState
@@ -41,8 +42,17 @@ def example(name, url, folder):
     return module
 
 
-def trl_run(folder, reward, steps=2):
-    """Trains the nano policy with TRL's own trainer; gives the rewards of each step and the policy."""
+def served_reward(url, monkeypatch, **environment):
+    """The example's reward function for TRL, imported as a script imports its copy of it."""
+    for name, value in {"COOPER_SERVE_URL": url, **environment}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.syspath_prepend(str(ROOT / "examples" / "served"))
+    sys.modules.pop("served_reward", None)
+    return importlib.import_module("served_reward")
+
+
+def trl_trainer(folder, reward, **chosen):
+    """TRL's own trainer of the nano policy, unchanged, and the list that gets the rewards of each call."""
     from trl import GRPOConfig, GRPOTrainer
 
     from cooper_rl.domains import load_problems
@@ -55,30 +65,42 @@ def trl_run(folder, reward, steps=2):
         seen.append(await reward(**columns))
         return seen[-1]
 
-    config = GRPOConfig(
-        output_dir=str(folder),
-        seed=0,
-        max_steps=steps,
-        per_device_train_batch_size=8,
-        num_generations=4,
-        max_completion_length=32,
-        learning_rate=2e-4,
-        use_cpu=True,
-        bf16=False,
-        gradient_checkpointing=False,
-        report_to="none",
-        save_strategy="no",
-        disable_tqdm=True,
-        model_init_kwargs={"dtype": "float32"},
+    settings = {
+        "output_dir": str(folder),
+        "seed": 0,
+        "max_steps": 2,
+        "per_device_train_batch_size": 8,
+        "num_generations": 4,
+        "max_completion_length": 32,
+        "learning_rate": 2e-4,
+        "use_cpu": True,
+        "bf16": False,
+        "gradient_checkpointing": False,
+        "report_to": "none",
+        "save_strategy": "no",
+        "disable_tqdm": True,
+        "model_init_kwargs": {"dtype": "float32"},
+    }
+    rows = training_rows(load_problems("nano-weekdays", size=40))
+    trainer = GRPOTrainer(
+        resolve_model("nano-weekdays", "policy"),
+        [watched],
+        args=GRPOConfig(**{**settings, **chosen}),
+        train_dataset=rows.select(range(32)),
+        eval_dataset=rows.select(range(32, 40)),
     )
-    rows = training_rows(load_problems("nano-weekdays", size=32))
-    trainer = GRPOTrainer(resolve_model("nano-weekdays", "policy"), [watched], args=config, train_dataset=rows)
+    return trainer, seen
+
+
+def trl_run(folder, reward):
+    """Trains for two steps; gives the rewards of each step and the policy."""
+    trainer, seen = trl_trainer(folder, reward)
     trainer.train()
     return seen, trainer.model.state_dict()
 
 
 @pytest.mark.slow
-def test_trl_learns_through_the_server_as_in_one_process(tmp_path):
+def test_trl_learns_through_the_server_as_in_one_process(tmp_path, monkeypatch):
     from cooper_rl.records import Sample
 
     recipe = load_recipe("recipes/quickstart.yaml", words(tmp_path / "core"), command="serve")
@@ -96,8 +118,8 @@ def test_trl_learns_through_the_server_as_in_one_process(tmp_path):
 
         expected, policy = trl_run(tmp_path / "expected", in_process)
     served = Served(tmp_path / "served", num_generations=4)
-    found, same = trl_run(tmp_path / "found", example("trl", served.url, tmp_path).cooper)
-    learned = served.learn("step 2").json()
+    found, same = trl_run(tmp_path / "found", served_reward(served.url, monkeypatch).cooper)
+    learned = served.client.post("/save").json()  # which waits for the learning
     served.stop()
     assert found == expected and len(found) == 2 and learned["version"] == core.reward_model.version > 0
     assert all(torch.equal(policy[name], same[name]) for name in policy)
@@ -108,12 +130,97 @@ def test_trl_learns_through_the_server_as_in_one_process(tmp_path):
     assert all(torch.equal(weights[name], saved[name]) for name in saved)
 
 
-def test_a_call_that_is_sent_again_until_it_is_answered(server, tmp_path):
-    ask = example("trl again", server.url, tmp_path).ask
+def learned(server):
+    """The server's step, once it has learned from what was complete. Tests that count steps have seeds of their own."""
+    return server.client.post("/save").json()["step"]
+
+
+def test_trls_evaluation_is_scored_and_not_learned_from(server, tmp_path, monkeypatch):
+    before, reward = learned(server), served_reward(server.url, monkeypatch).cooper
+    evaluated = {"eval_strategy": "steps", "eval_steps": 1, "per_device_eval_batch_size": 8}
+    trainer, seen = trl_trainer(tmp_path, reward, max_steps=3, **evaluated)
+    trainer.train()
+    rewards = [row["eval_reward"] for row in trainer.state.log_history if "eval_reward" in row]
+    assert len(rewards) == 3 and len(seen) > 6  # of 3 steps and 3 evaluations
+    assert learned(server) == before + 3
+
+
+def test_trls_trainer_goes_on_from_a_checkpoint(server, tmp_path, monkeypatch):
+    before, reward = learned(server), served_reward(server.url, monkeypatch).cooper
+    saved = {"seed": 1, "max_steps": 3, "save_strategy": "steps", "save_steps": 1}
+    trainer, first = trl_trainer(tmp_path, reward, **saved)
+    trainer.train()
+    assert learned(server) == before + 3
+    again, same = trl_trainer(tmp_path, reward, **saved)  # as after a kill in step 3: it writes the same texts again
+    again.train(resume_from_checkpoint=str(tmp_path / "checkpoint-1"))
+    assert same == first[1:] and learned(server) == before + 3
+    assert all(torch.equal(a, b) for a, b in zip(trainer.model.parameters(), again.model.parameters(), strict=True))
+    for other in (tmp_path / "checkpoint-1", None):  # other texts in the same steps, after a checkpoint and anew
+        trainer, others = trl_trainer(tmp_path, reward, **saved, temperature=1.3)
+        if other:
+            (other / "rng_state.pth").unlink()
+        trainer.train(resume_from_checkpoint=other and str(other))
+        assert len(others) == (2 if other else 3)
+    assert learned(server) == before + 3 + 2 + 3
+
+
+@pytest.mark.parametrize(
+    ("chosen", "generations"),
+    [
+        ({"seed": 2, "gradient_accumulation_steps": 4, "steps_per_generation": 2}, 4),  # two a step
+        ({"seed": 3, "steps_per_generation": 2, "num_iterations": 2, "max_steps": 8}, 2),  # one for four steps
+    ],
+    ids=["several a step", "one for several steps"],
+)
+def test_trls_generations_are_not_its_steps(server, tmp_path, monkeypatch, chosen, generations):
+    before, reward = learned(server), served_reward(server.url, monkeypatch).cooper
+    trainer, seen = trl_trainer(tmp_path, reward, **chosen)
+    trainer.train()
+    assert [len(rewards) for rewards in seen] == [16] * generations
+    assert learned(server) == before + generations
+
+
+def test_trls_ranks_are_gathered(server, monkeypatch):
+    """Two ranks with a part each: the server's gather_samples is that of both."""
+    before, module = learned(server), served_reward(server.url, monkeypatch)
+    rows = bodies(61)[:8]
+    for rank, part in enumerate((rows[:4], rows[4:], rows[:4])):  # the first one sends its part again
+        monkeypatch.setenv("WORLD_SIZE", "2")
+        monkeypatch.setenv("RANK", str(rank % 2))
+        columns = {name: [row[name] for row in part] for name in ("question", "reference_answer")}
+        texts = [row["completion"] for row in part]
+        state = SimpleNamespace(global_step=0)
+        asyncio.run(module.cooper(prompts=[], completions=texts, trainer_state=state, **columns))
+    assert learned(server) == before + 1
+
+
+def test_a_refusal_is_shown_with_the_servers_own_line(server, tmp_path, monkeypatch):
+    reward = served_reward(server.url, monkeypatch).cooper
+    trainer, _ = trl_trainer(tmp_path, reward, seed=4)
+    trainer.train_dataset = trainer.train_dataset.map(lambda row: {"reference_answer": " "})
+    with pytest.raises(
+        RuntimeError, match=r"^cooper serve at \S+: 400: sample 'step 1 .* 0': reference_answer is empty$"
+    ):
+        trainer.train()
+
+
+def test_a_call_is_sent_again_while_the_server_is_away(tmp_path, monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    module = served_reward(f"http://127.0.0.1:{port}", monkeypatch)
     call = {"batch": "again", "samples": bodies(60)}
-    assert asyncio.run(ask(call))["rewards"] == server.score(bodies(60), batch="again").json()["rewards"]
-    with pytest.raises(httpx.HTTPStatusError):
-        asyncio.run(ask({"batch": "again"}))
+
+    async def ask():
+        asking = asyncio.create_task(module.ask(call))
+        served = await asyncio.to_thread(Served, tmp_path, port=port)
+        return served, await asking
+
+    served, found = asyncio.run(ask())
+    assert found["rewards"] == served.score(bodies(60), batch="again").json()["rewards"]
+    served.stop()
+    monkeypatch.setattr(module, "PATIENCE", 0.5)
+    with pytest.raises(RuntimeError, match=r"cooper serve at \S+: ConnectError: "):
+        asyncio.run(module.ask(call))
 
 
 def test_trl_async_scores_groups(server, tmp_path):

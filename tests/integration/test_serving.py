@@ -2,7 +2,10 @@
 
 import concurrent.futures
 import json
+import os
+import resource
 import socket
+import subprocess
 
 import pytest
 import torch
@@ -191,6 +194,61 @@ def test_a_port_in_use_leaves_no_half_begun_run(tmp_path):
         with pytest.raises(AssertionError, match=f"cooper: error: port = {port} of host 127.0.0.1: Address already in"):
             Served(tmp_path / "run", port=port)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A folder on a file system of its own, and a function that fills it but for so many bytes."""
+    folder, filler = tmp_path / "disk", tmp_path / "disk" / "filler"
+    folder.mkdir()
+    if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=30m", "tmpfs", folder]).returncode:
+        pytest.skip("needs the right to mount a small file system")
+
+    def fill(but):
+        free = os.statvfs(folder)
+        filler.write_bytes(b"x" * (free.f_bavail * free.f_bsize - but))
+
+    yield folder, fill
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_a_start_on_a_full_disk_is_one_line(small_disk):
+    folder, fill = small_disk
+    fill(0)
+    with pytest.raises(AssertionError) as refused:
+        Served(folder / "run")
+    (line,) = [line for line in str(refused.value).splitlines() if "cooper: " in line]
+    assert "error: " in line and f"{folder / 'run'}" in line and "free disk space" in line
+
+
+def stopped_at_a_checkpoint(served, folder):
+    """Sends the two batches before a checkpoint that cannot be written; it ends the run, not its record."""
+    for step in (1, 2):
+        assert served.score(bodies(step), batch=f"b{step}", last=True).status_code == 200
+    line = served.learn("b2").json()["error"]
+    assert line.startswith(f"the run has stopped: {folder / 'checkpoint-2'}: cannot be written") and "--resume" in line
+    health, refused = served.client.get("/health"), served.score(bodies(3), batch="b3", last=True)
+    assert health.status_code == refused.status_code == 503 and "Retry-After" not in refused.headers
+    assert health.json() == {"status": "stopped", "version": 2, "step": 2, "error": line}
+    assert served.stop() and served.errors[-1].strip() == line and "Traceback" not in "".join(served.errors)
+
+
+def test_a_full_disk_at_a_checkpoint_stops_the_run_and_health_says_so(small_disk):
+    folder, fill = small_disk
+    served = Served(folder / "run")
+    fill(400_000)  # for the record and the step's files, and not for a model
+    stopped_at_a_checkpoint(served, folder / "run")
+    (folder / "filler").unlink()
+    served = Served(folder / "run", "--resume")
+    assert served.learn("b2").json()["step"] == 2 and served.client.get("/health").json()["status"] == "ok"
+    served.stop()
+    assert last_checkpoint(folder / "run").name == "checkpoint-2"
+
+
+def test_a_limit_on_files_is_as_a_full_disk(tmp_path):
+    served = Served(tmp_path)
+    resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
+    stopped_at_a_checkpoint(served, tmp_path)
 
 
 def test_slow_and_hostile_clients_are_hung_up_on_and_others_are_answered(server):

@@ -19,7 +19,7 @@ ALLOWED = {
     "distributed": {"errors"},
     "fast": {"packing"},
     "jsonl": {"errors"},
-    "checkpoints": {"jsonl"},
+    "checkpoints": {"errors", "jsonl"},
     "parts": {"errors"},
     "settings": {"errors"},
     "tables": {"errors", "jsonl", "settings"},
@@ -45,7 +45,7 @@ ALLOWED = {
     "cli": BASE
     | {"domains", "verifiers", "labelling", "method", "verifyrm", "evaluation", "engines", "report", "doctor"}
     | {"serve", "distributed", "steps"},
-    "__init__": {"records", "settings", "verifiers", "verifyrm", "engines"},
+    "__init__": {"errors", "records", "settings", "verifiers", "verifyrm", "engines"},
 }
 # Parts that are imported whole without any of HEAVY, but for the modules named.
 TORCH_FREE = {

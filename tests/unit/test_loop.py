@@ -288,6 +288,9 @@ class Grudging:
 
     kind = "own:explain"
 
+    def begin_many(self, references, completions):
+        return lambda: self.explain_many(references, completions)
+
     def explain_many(self, references, completions):
         return [self.explain(right[0], said) for right, said in zip(references, completions, strict=True)]
 

@@ -109,7 +109,9 @@ def test_the_lookup_imports_no_torch():
 
 def test_what_is_not_installed_names_the_extra_that_brings_it(tmp_path, monkeypatch):
     assert optional("fractions", extra="x", needed_by="x").Fraction is Fraction
-    with pytest.raises(BadInputError, match=r"^a world needs no_such_library: pip install 'cooper-rl\[worlds\]'$"):
+    with pytest.raises(
+        BadInputError, match=r"^a world needs no_such_library: in a clone of cooper-rl, pip install '\.\[worlds\]'$"
+    ):
         optional("no_such_library.part", extra="worlds", needed_by="a world")
     (tmp_path / "half_there.py").write_text("import no_such_library\n")
     monkeypatch.syspath_prepend(str(tmp_path))

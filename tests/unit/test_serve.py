@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import httpx
 import pytest
+from pydantic import ValidationError
 
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.method.reward import make_reward
@@ -120,7 +121,10 @@ def test_learning_that_fails_stops_the_run_and_every_call_gets_the_reason():
         desk.learn("x").result(10)
     with pytest.raises(RefusedError, match="hacking alarm") as refusal:
         desk.score(call("a"))
-    assert refusal.value.status == 503
+    assert refusal.value.status == 503 and not refusal.value.again
+    health = asked(make_app(desk, ServerSettings()), "GET", "/health")
+    told = "the run has stopped: the hacking alarm stopped the run"
+    assert health.status_code == 503 and health.json() == {"status": "stopped", "version": 3, "step": 0, "error": told}
     desk.close()
     assert learner.done == []  # a checkpoint of a model that may have changed in part is not written
 
@@ -151,11 +155,13 @@ def test_the_token_is_asked_for():
     desk = Desk(Learner(), 10)
     settings = ServerSettings()
     app = Gate(make_app(desk, settings), settings, "secret")
-    for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "secret"}):
-        assert asked(app, "GET", "/metrics", headers=headers).status_code == 401
-    assert asked(app, "GET", "/metrics", headers={"Authorization": "Bearer secret"}).status_code == 200
+    for given in ("", "Bearer wrong", "secret", "Basic secret", "Bearer", "Bearer secret x", "Bearersecret"):
+        refused = asked(app, "GET", "/metrics", headers={"Authorization": given})
+        assert refused.status_code == 401 and refused.headers["WWW-Authenticate"] == "Bearer"
+    for given in ("Bearer secret", "bearer secret", "BEARER  secret"):
+        assert asked(app, "GET", "/metrics", headers={"Authorization": given}).status_code == 200
     assert asked(app, "GET", "/health").status_code == 200
-    assert app.answers == {401: 3, 200: 2} and app.held == 0
+    assert app.answers == {401: 7, 200: 4} and app.held == 0
     desk.close()
 
 
@@ -174,6 +180,45 @@ def test_bodies_are_limited_each_and_together():
     app.held = 8_000_000
     full = asked(app, "POST", "/score", content=b"{}", headers=kind)
     assert full.status_code == 429 and app.held == 8_000_000
+    desk.close()
+
+
+def test_names_are_limited_in_characters():
+    assert call("😀" * 200, batch="é" * 200)
+    with pytest.raises(ValidationError, match="at most 200 characters"):
+        call("😀" * 201)
+
+
+def test_only_calls_count_as_waiting():
+    """What the server has to learn by itself takes no client's place."""
+    learner, desk, first = held_desk(limit=2)
+    learner.completed = [f"b{number}" for number in range(5)]
+    desk._schedule()
+    assert desk.waiting == 0
+    waiting = [desk.score(call(id)) for id in "ab"]
+    with pytest.raises(RefusedError, match="2 calls wait already"):
+        desk.score(call("c"))
+    learner.hold.set()
+    assert all(each.result(10) for each in (first, *waiting))
+    desk.close()
+
+
+def test_the_description_has_the_statuses_that_are_answered():
+    desk = Desk(Learner(), 10)
+    app = Gate(make_app(desk, ServerSettings()), ServerSettings())
+    page = asked(app, "GET", "/openapi.json").json()
+    described = {path: set(*[one["responses"] for one in of.values()]) for path, of in page["paths"].items()}
+    always = {"200", "400", "401", "413", "429", "503"}
+    of_batches = {"/score": {"409"}, "/learn": {"404", "409"}}
+    paths = ("/score", "/learn", "/save", "/openrlhf", "/slime", "/health", "/metrics")
+    assert described == {path: always | of_batches.get(path, set()) for path in paths}
+    for path in ("/score", "/learn", "/openrlhf", "/slime"):
+        answer = asked(app, "POST", path, json={"wrong": 1})
+        (operation,) = page["paths"][path].values()
+        reference = operation["responses"][str(answer.status_code)]["content"]["application/json"]["schema"]["$ref"]
+        fields = page["components"]["schemas"][reference.rpartition("/")[2]]["properties"]
+        assert answer.status_code == 400 and answer.json().keys() == fields.keys() == {"error"}
+    assert "ValidationError" not in str(page)
     desk.close()
 
 

@@ -108,15 +108,14 @@ def test_imports_inside_of_functions_are_found_too(tmp_path):
 
 def test_what_it_lacks_is_said_in_one_line(alone):
     done = python("from cooper_rl import CooperTrainer", PYTHONPATH=str(alone))
-    assert (
-        done.stderr.splitlines()[-1] == "ImportError: CooperTrainer is not in cooper-rl-verifier: pip install cooper-rl"
-    )
+    told = "CooperTrainer is not in cooper-rl-verifier: in a clone of cooper-rl, pip install '.'"
+    assert done.stderr.splitlines()[-1] == f"ImportError: {told}"
     bare = (
         LIGHT.replace("('torch'", "('typer', 'torch'")
         + "from cooper_rl.cli.running import verify_alone; verify_alone()"
     )
     done = python(bare, "verify", PYTHONPATH=str(alone))
-    line = "cooper: error: the command needs typer: pip install 'cooper-rl-verifier[cli]'\n"
+    line = "cooper: error: the command needs typer: in a clone of cooper-rl, pip install './packaging/verifier[cli]'\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
 
 
@@ -260,4 +259,4 @@ def test_the_wheel_in_a_fresh_environment(tmp_path):
     assert done.stdout.splitlines() == ["CORRECT INCORRECT CORRECT", ""], done.stderr
     command = [tmp_path / "fresh" / "bin" / "cooper", "verify"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert done.returncode == 2 and "pip install 'cooper-rl-verifier[cli]'" in done.stderr
+    assert done.returncode == 2 and "pip install './packaging/verifier[cli]'" in done.stderr

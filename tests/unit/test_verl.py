@@ -16,8 +16,9 @@ from transformers import AutoTokenizer
 
 from cooper_rl.checkpoints import complete_checkpoint, last_checkpoint
 from cooper_rl.distributed import free_cache
+from cooper_rl.doctor import print_findings
 from cooper_rl.engines.loading import load_parts
-from cooper_rl.engines.verl import limits, run_files
+from cooper_rl.engines.verl import limits, run, run_files
 from cooper_rl.engines.verl.ranked_model import RemoteRewardModel
 from cooper_rl.engines.verl.run import dotted_names, explain_end, run_training
 from cooper_rl.engines.verl.run_files import is_dropped, row_of
@@ -173,6 +174,45 @@ def test_what_the_verl_engine_does_not_have_is_refused(words, message):
         chosen = [*words, "--num_generations", "16"] if "per_device" in words[0] else words
         run_training(load_recipe(QUICKSTART, [*SCHEDULE, "--output_dir", "runs/x", *chosen]))
     assert not Path("runs/x").exists()
+
+
+def on_a_machine(monkeypatch, installed, gpus=0):
+    """As on a machine with these packages and GPUs, and without a Ray cluster."""
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setattr(limits, "find_spec", lambda name: name in installed or None)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: gpus)
+
+
+@pytest.mark.parametrize(
+    ("installed", "gpus", "line"),
+    [
+        ([], 8, "verl is not installed: in a clone of cooper-rl, pip install '.[verl]'"),
+        (["verl"], 8, "vllm, which serves the rollouts, is not installed: docs/verl.md names the version to install"),
+        (["verl", "vllm"], 1, "1 GPUs here, and the run takes 2: name a Ray cluster that has them in RAY_ADDRESS, set"),
+    ],
+)
+def test_what_this_machine_lacks_is_refused_before_ray_is_started(monkeypatch, capsys, tmp_path, installed, gpus, line):
+    on_a_machine(monkeypatch, installed, gpus)
+    words = ["--verl", "{trainer.n_gpus_per_node: 2}", "--output_dir", str(tmp_path / "run")]
+    monkeypatch.setattr(run, "configuration", lambda *_, **__: pytest.fail("it goes on to ray"))
+    with pytest.raises(BadInputError) as refused:
+        run_training(load_recipe(QUICKSTART, [*SCHEDULE, *words]))
+    assert str(refused.value).startswith(f"--engine verl: {line}") and not (tmp_path / "run").exists()
+    assert print_findings(settings(*words), as_json=False, engine="verl") == 1
+    assert f"fail  engine verl                          {line}" in capsys.readouterr().out
+
+
+def test_nothing_is_lacking_on_a_cluster_on_cpus_or_where_all_is_there(monkeypatch):
+    chosen = settings("--verl", "{trainer.n_gpus_per_node: 2}")
+    on_a_machine(monkeypatch, ["verl", "vllm"], 2)
+    assert list(limits.missing_here(chosen)) == []
+    on_a_machine(monkeypatch, ["verl"])
+    assert len(list(limits.missing_here())) == len(list(limits.missing_here(chosen))) == 2
+    own = settings("--verl", "{trainer.device: cpu, actor_rollout_ref.rollout.name: seeded}")
+    assert list(limits.missing_here(own)) == []
+    assert list(limits.missing_here(settings("--verl", "{+ray_kwargs.ray_init.address: auto}"))) == []
+    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
+    assert list(limits.missing_here(chosen)) == []
 
 
 def test_a_schedule_that_is_not_named_is_refused():

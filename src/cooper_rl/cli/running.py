@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cooper_rl.errors import BadInputError, CooperError
+from cooper_rl.errors import BadInputError, CooperError, how_to_install
 
 if TYPE_CHECKING:
     import typer  # which the verifier alone may lack
@@ -76,7 +76,8 @@ def verify_alone() -> None:
 
         app = command_line("Judge completions against reference answers by rule.")
     except ModuleNotFoundError as error:
-        sys.stderr.write(f"cooper: error: the command needs {error.name}: pip install 'cooper-rl-verifier[cli]'\n")
+        install = how_to_install("cli", "./packaging/verifier")
+        sys.stderr.write(f"cooper: error: the command needs {error.name}: {install}\n")
         sys.exit(2)
     app.callback()(lambda: None)  # so that `verify` is named, as in the whole command line
     app.command("verify")(verify)

@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from cooper_rl.engines.verl.limits import missing_here
+from cooper_rl.errors import how_to_install
 from cooper_rl.settings.files import ADAPTED, EMBEDDED, base_of, is_adapters
 from cooper_rl.settings.train import TrainSettings
 
@@ -29,9 +31,10 @@ SUPPORTED = (
     ("math-verify", (0, 9), None),
     ("reasoning-gym", (0, 1, 25), None),
 )
-OPTIONAL = {"reasoning-gym": "the nano worlds and its tasks need it: pip install 'cooper-rl[reasoning-gym]'"}
+OPTIONAL = {"reasoning-gym": f"the nano worlds and its tasks need it: {how_to_install('reasoning-gym')}"}
 
 LONG = 1024  # tokens of a completion from which generating by transformers is most of a step on a GPU
+ON_VERL = "engine verl"  # what a finding about this engine is called
 DDP_TIMEOUT = 1800  # transformers' default of ddp_timeout, in seconds
 
 
@@ -205,7 +208,8 @@ def warn_of_setup(settings: TrainSettings, engine: str = "trl") -> Iterator[Find
 
 def conclude(findings: Sequence[Finding]) -> Finding:
     """The last line on a recipe: whether it fits here, and what stands against it."""
-    against = [f"{finding.what} it needs {finding.detail.strip()}" for finding in findings if finding.state == "fail"]
+    failed = [finding for finding in findings if finding.state == "fail"]
+    against = [f.detail if f.what == ON_VERL else f"{f.what} it needs {f.detail.strip()}" for f in failed]
     if against:
         because = "; ".join(against).replace(": does not fit into", ", more than 95 % of the")
         return Finding("fail", "verdict", f"does not fit, because {because}")
@@ -213,10 +217,15 @@ def conclude(findings: Sequence[Finding]) -> Finding:
     return Finding("ok", "verdict", "fits" + (f"; look at: {', '.join(warned)}" if warned else ""))
 
 
+def lacks_of(engine: str, settings: TrainSettings | None = None) -> list[Finding]:
+    """What a run with this engine lacks on this machine."""
+    return [Finding("fail", ON_VERL, lack) for lack in missing_here(settings)] if engine == "verl" else []
+
+
 def examine_recipe(settings: TrainSettings, engine: str = "trl") -> Iterator[Finding]:
     """The memory that a run of this recipe needs with this engine, what to look at, and whether it fits."""
     found = list(estimate_memory_on_verl(settings) if engine == "verl" else estimate_memory(settings))
-    found += warn_of_setup(settings, engine)
+    found += [*warn_of_setup(settings, engine), *lacks_of(engine, settings)]
     yield from found
     yield conclude(found)
 
@@ -226,8 +235,9 @@ def print_findings(settings: TrainSettings | None = None, *, as_json: bool, engi
 
     Args:
         settings: of a recipe; if given, what it needs with this engine is shown instead, and whether it fits.
+        engine: with verl, what a run on it lacks here is shown too.
     """
-    findings = list(examine() if settings is None else examine_recipe(settings, engine))
+    findings = [*examine(), *lacks_of(engine)] if settings is None else list(examine_recipe(settings, engine))
     if as_json:
         sys.stdout.write(json.dumps([asdict(finding) for finding in findings], indent=2) + "\n")
     else:

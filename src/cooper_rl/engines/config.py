@@ -1,11 +1,13 @@
 """The settings of a run on TRL or in plain torch: GRPOConfig with Cooper's own fields, and what Cooper asks of both.
 
-The checks take any GRPOConfig: a `CooperReward` may work in a trainer that has one of TRL's own.
+The checks take any GRPOConfig: a `CooperReward` may work in a trainer that has one of TRL's own. Last is what its
+trackers get of the rollouts.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +17,12 @@ from transformers.integrations import get_available_reporting_integrations, get_
 from trl import GRPOConfig
 
 from cooper_rl.errors import BadInputError
+from cooper_rl.jsonl import finite
+from cooper_rl.records import Batch
 from cooper_rl.settings.train import TrainerSettings
 
 logger = logging.getLogger(__name__)
+TRACKED = ("question", "reference_answer", "completion", "verdict", "reason", "score", "reward")  # of a rollout
 
 
 @dataclass
@@ -139,3 +144,34 @@ def check_reporters(names: Any) -> None:
         except ValueError as error:
             raise BadInputError(f"report_to = {name}: {str(error).splitlines()[0]}") from error
         raise BadInputError(f"report_to = {name}: the tracker is not installed; pip install {name}, or set none")
+
+
+def send_rollouts(names: Sequence[str], batch: Batch, count: int) -> None:
+    """Sends some rollouts of a batch, evenly spread over it, to the trackers that take texts: trackio and wandb.
+
+    Texts are sent as data. trackio gets traces, since it shows the texts of a table as Markdown with HTML.
+
+    Args:
+        names: `report_to`. A tracker gets nothing where the trainer has not begun a run of it.
+        count: how many.
+    """
+    total = len(batch.rollouts)
+    chosen = [batch.rollouts[place * total // count] for place in range(count)] if count < total else batch.rollouts
+    rows = [{name: finite(rollout.to_record()[name]) for name in TRACKED} for rollout in chosen]
+    step = {"train/global_step": batch.step}  # as the trainer's own lines have it
+    if "trackio" in names and rows:
+        import trackio
+
+        traces = []
+        for row in rows:
+            said = {"user": row["question"], "assistant": row["completion"]}
+            messages = [{"role": role, "content": text} for role, text in said.items()]
+            judged = {name: row[name] for name in TRACKED if name not in ("question", "completion")}
+            traces.append(trackio.Trace(messages=messages, metadata={"step": batch.step, **judged}))
+        trackio.log({"rollouts": traces, **step})
+    if "wandb" in names and rows:
+        import wandb
+
+        if wandb.run is not None:
+            data = [[batch.step, *row.values()] for row in rows]
+            wandb.log({"rollouts": wandb.Table(columns=["step", *TRACKED], data=data), **step})

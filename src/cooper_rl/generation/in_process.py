@@ -12,7 +12,7 @@ from jinja2.exceptions import TemplateError
 from transformers import GenerationConfig
 
 from cooper_rl.distributed import loading_whole, own_device
-from cooper_rl.errors import BadInputError
+from cooper_rl.errors import BadInputError, how_to_install
 from cooper_rl.generation.generator import Generation, Generator, Messages, Sampling, conversation
 
 ROWS_ON_CPU = 32  # rows of a batch, which fill two cores
@@ -215,7 +215,7 @@ class VLLMGenerator(Generator):
         try:
             import vllm
         except ImportError as error:
-            raise BadInputError(f"vllm:{name}: vLLM is not installed; pip install 'cooper-rl[vllm]'") from error
+            raise BadInputError(f"vllm:{name}: vLLM is not installed; {how_to_install('vllm')}") from error
         self._sampling = vllm.SamplingParams
         self._model = vllm.LLM(name, **settings)
         self.chunk_size = chunk_size

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -79,12 +78,11 @@ class Cooper:
     def judge(self, samples: Sequence[Sample]) -> Batch:
         """This rank's samples with verdict, score and reward: a batch, or a part of one, that has no step yet."""
         started = time.perf_counter()
-        with ThreadPoolExecutor(1) as beside:  # the verifier's processes judge while the reward model scores
-            columns = [s.references for s in samples], [s.completion for s in samples]
-            judging = beside.submit(self.verifier.explain_many, *columns)
-            scores, steps = self.value_steps(samples) if self.value_steps else ((), [()] * len(samples))
-            scores = scores or best_scores(self.reward_model, samples)
-        rows = zip(samples, judging.result(), scores, steps, strict=True)
+        judged = self.verifier.begin_many([s.references for s in samples], [s.completion for s in samples])
+        # the verifier's processes judge while the reward model scores
+        scores, steps = self.value_steps(samples) if self.value_steps else ((), [()] * len(samples))
+        scores = scores or best_scores(self.reward_model, samples)
+        rows = zip(samples, judged(), scores, steps, strict=True)
         rollouts = tuple(Rollout(s, v, z, self.reward.of(v, z), *own) for s, v, z, own in rows)
         version = self.reward_model.version if self.reward_model else 0
         return Batch(0, rollouts, version=version, seconds=time.perf_counter() - started)

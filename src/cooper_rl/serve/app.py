@@ -10,17 +10,19 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
 
 from cooper_rl.serve.learner import Desk
 from cooper_rl.serve.wire import (
+    Health,
     LearnAnswer,
     LearnBody,
     OpenRLHFAnswer,
     OpenRLHFBody,
+    Refusal,
     RefusedError,
     ScoreAnswer,
     ScoreBody,
@@ -33,7 +35,39 @@ from cooper_rl.serve.wire import (
 from cooper_rl.settings.asking import ServerSettings
 
 logger = logging.getLogger(__name__)
+AGAIN = {"Retry-After": "1"}
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"  # the type of the page of metrics
+
+
+STATUSES = {
+    400: "The body is no valid call, or did not arrive in time.",
+    401: "The token is missing, or this asker may not ask.",
+    404: "There is no such batch.",
+    409: "It contradicts what was recorded.",
+    413: "It is over a limit on sizes.",
+    429: "Too much waits already: send the call again later.",
+    503: "The run has stopped, or the call was not done in time; with Retry-After, send it again.",
+}
+ANYWHERE = (400, 401, 413, 429, 503)  # what any path may answer
+STOPPED = "The run has stopped."
+
+
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What a path may answer besides its own, for its description."""
+    return {status: {"model": Refusal, "description": STATUSES[status]} for status in statuses}
+
+
+class App(FastAPI):
+    """An application whose description has no 422: a body that is no valid call gets 400 from it."""
+
+    def openapi(self) -> dict[str, Any]:
+        page = super().openapi()
+        for operations in page["paths"].values():
+            for operation in operations.values():
+                operation["responses"].pop("422", None)
+        for unused in ("HTTPValidationError", "ValidationError"):
+            page["components"]["schemas"].pop(unused, None)
+        return page
 
 
 def make_app(desk: Desk, settings: ServerSettings, answers: Mapping[int, int] | None = None) -> FastAPI:
@@ -42,15 +76,15 @@ def make_app(desk: Desk, settings: ServerSettings, answers: Mapping[int, int] | 
     Args:
         answers: how many requests got each status; the gate counts them.
     """
-    app = FastAPI(title="cooper serve", docs_url=None, redoc_url=None)
+    app = App(title="cooper serve", docs_url=None, redoc_url=None, responses=refusals(*ANYWHERE))
     counted = Counter[int]() if answers is None else answers
     calls = Calls(desk, settings)
 
-    @app.post("/score")
+    @app.post("/score", responses=refusals(409))
     async def score(call: ScoreBody) -> ScoreAnswer:
         return await calls.score(call)
 
-    @app.post("/learn")
+    @app.post("/learn", responses=refusals(404, 409))
     async def learn(call: LearnBody) -> LearnAnswer:
         return LearnAnswer.model_validate(await calls.answer(desk.learn(call.batch)))
 
@@ -66,13 +100,13 @@ def make_app(desk: Desk, settings: ServerSettings, answers: Mapping[int, int] | 
     async def slime(call: SlimeBody) -> float:
         return (await calls.score(of_slime(call))).rewards[0] or 0.0  # it has no value for "not judged"
 
-    @app.get("/health")
-    async def health() -> dict[str, str | int]:
-        stopped: dict[str, str | int] = {"error": desk.stopped} if desk.stopped else {}
-        learner = desk.learner
-        return {"status": "stopped" if stopped else "ok", "version": learner.version, "step": learner.step, **stopped}
+    @app.get("/health", response_model_exclude_none=True, responses={503: {"model": Health, "description": STOPPED}})
+    async def health(response: Response) -> Health:
+        learner, error = desk.learner, desk.stopped or None
+        response.status_code = 503 if error else 200
+        return Health(status="stopped" if error else "ok", version=learner.version, step=learner.step, error=error)
 
-    @app.get("/metrics")
+    @app.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> PlainTextResponse:
         page = "\n".join(metric_lines(desk, counted)) + "\n"
         return PlainTextResponse(page, media_type=PROMETHEUS)
@@ -106,19 +140,18 @@ class Calls:
                 return await asyncio.shield(asyncio.wrap_future(future))
         except TimeoutError:
             told = f"not done after {seconds:g} seconds; nothing is lost: send the same call again"
-            raise RefusedError(503, told) from None
+            raise RefusedError(503, told, again=True) from None
 
 
 def add_error_handlers(app: FastAPI) -> None:
     """Makes every error an object with one line."""
 
-    def answer(status: int, message: str) -> JSONResponse:
-        headers = {"Retry-After": "1"} if status in (429, 503) else None
-        return JSONResponse({"error": message}, status, headers)
+    def answer(status: int, message: str, again: bool = False) -> JSONResponse:
+        return JSONResponse({"error": message}, status, AGAIN if again else None)
 
     @app.exception_handler(RefusedError)
     async def on_refused(_: Request, error: RefusedError) -> JSONResponse:
-        return answer(error.status, str(error))
+        return answer(error.status, str(error), error.again)
 
     @app.exception_handler(RequestValidationError)
     async def on_invalid(_: Request, error: RequestValidationError) -> JSONResponse:

@@ -34,6 +34,7 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+OF_STATUS = {401: [(b"www-authenticate", b"Bearer")], 429: [(b"retry-after", b"1")]}
 BODIES = 8  # as many of the largest bodies may be in memory at a time
 
 
@@ -188,12 +189,7 @@ class Gate:
             return 401, "this server is for its own machine: ask it as 127.0.0.1 or localhost"
         if not self.token and ("origin" in headers or headers.get("sec-fetch-site", "none") != "none"):
             return 401, "a web page may not ask this server: set a token in the variable that token_env names"
-        given = headers.get("authorization", "")
-        if (
-            self.token
-            and path != "/health"
-            and not hmac.compare_digest(given.encode(), f"Bearer {self.token}".encode())
-        ):
+        if self.token and path != "/health" and not self._carries_token(headers.get("authorization", "")):
             return 401, f"the header 'Authorization: Bearer ...' must carry the value of {self.settings.token_env}"
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if scope["method"] == "POST" and path != "/save" and kind != "application/json":
@@ -202,6 +198,12 @@ class Gate:
         if length.isdigit() and int(length) > self.limit:
             return 413, f"the body has more than {self.settings.max_body_megabytes} megabytes; send fewer samples"
         return None
+
+    def _carries_token(self, given: str) -> bool:
+        """Whether a header `Authorization` has the token. The name of its scheme has any case (RFC 9110, 11.1)."""
+        scheme, _, token = given.partition(" ")
+        same = hmac.compare_digest(token.strip(" ").encode("latin-1"), self.token.encode())
+        return same and scheme.lower() == "bearer"
 
     async def _read(self, receive: Receive, body: bytearray) -> tuple[int, str] | None:
         """Reads the body into `body`. Returns why it is refused."""
@@ -236,8 +238,9 @@ class Gate:
         """Answers and closes the connection, since the rest of the body may still come."""
         data = json.dumps({"error": problem}).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(data)).encode())]
+        headers += [(b"connection", b"close"), *OF_STATUS.get(status, ())]
         self.answers[status] += 1
-        await send({"type": "http.response.start", "status": status, "headers": [*headers, (b"connection", b"close")]})
+        await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": data})
 
 

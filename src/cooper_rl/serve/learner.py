@@ -15,12 +15,13 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cooper_rl.checkpoints import checkpoints, complete_checkpoint, last_checkpoint, step_of
+from cooper_rl.checkpoints import checkpoints, complete_checkpoint, full_disk, last_checkpoint, step_of
 from cooper_rl.engines.loading import environment, resolved
-from cooper_rl.errors import CooperError
+from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.method.loop import Cooper
 from cooper_rl.method.monitor import mean_reward
@@ -28,6 +29,8 @@ from cooper_rl.serve.ledger import Known, Ledger
 from cooper_rl.serve.scorer import Scorer
 from cooper_rl.serve.wire import LearnAnswer, RefusedError, ScoreBody, finite_only
 from cooper_rl.settings.asking import ServeSettings
+
+RESUME = "--resume"  # how a server goes on after an error
 
 
 class Learner:
@@ -44,7 +47,15 @@ class Learner:
         self.metrics: dict[str, float | None] = {}  # of the last step
 
     def start(self, recipe: Mapping[str, Any], *, resume: bool) -> None:
-        """Opens the run folder. A run that is resumed learns again what its last complete checkpoint does not hold."""
+        """Opens the run folder. A run that is resumed learns again what its last complete checkpoint does not hold.
+
+        Raises:
+            BadInputError: the folder cannot be written, or another process does so.
+        """
+        with full_disk(self.folder, RESUME, BadInputError):
+            self._open(recipe, resume)
+
+    def _open(self, recipe: Mapping[str, Any], resume: bool) -> None:
         self.ledger = Ledger(self.folder)
         self.scorer = Scorer(self.cooper, self.ledger, self.settings)
         checkpoint = last_checkpoint(self.folder) if resume else None
@@ -87,7 +98,8 @@ class Learner:
         if batch.completed is None:
             raise RefusedError(409, f'batch {id!r}: it is not complete; send "last": true with its last samples')
         if batch.step is None:
-            self._learn(batch)
+            with full_disk(self.folder, RESUME):
+                self._learn(batch)
             batch = self.ledger.batch(id)
         assert batch and batch.step is not None and batch.version is not None
         return LearnAnswer(version=batch.version, step=batch.step, metrics=dict(batch.metrics))
@@ -132,7 +144,8 @@ class Learner:
     def save(self) -> LearnAnswer:
         """Writes a checkpoint now. The guard checks all of its set before, and may roll updates back."""
         report = self.cooper.before_save(self.step)
-        self._write_checkpoint()
+        with full_disk(self.folder, RESUME):
+            self._write_checkpoint()
         return LearnAnswer(version=self.version, step=self.step, metrics=finite_only(dict(report.metrics)))
 
     def _write_checkpoint(self) -> None:
@@ -164,6 +177,7 @@ class Job:
 
     run: Callable[[], Any] | None
     call: ScoreBody | None = None
+    asked: bool = True  # whether a client waits for it
     answer: Future[Any] = field(default_factory=Future)
 
     @property
@@ -196,7 +210,7 @@ class Desk:
     @property
     def waiting(self) -> int:
         """How many calls wait."""
-        return len(self._jobs)
+        return sum(job.asked for job in self._jobs)
 
     def score(self, call: ScoreBody) -> Future[Any]:
         """The answer to a call that passed `check_call`.
@@ -223,9 +237,11 @@ class Desk:
 
     def _add(self, job: Job) -> Future[Any]:
         with self._changed:
-            if self.stopped or self._closing:
-                raise RefusedError(503, self.stopped or "the server is stopping; send the call again when it is back")
-            if len(self._jobs) >= self.limit:
+            if self.stopped:
+                raise RefusedError(503, self.stopped)
+            if self._closing:
+                raise RefusedError(503, "the server is stopping; send the call again when it is back", again=True)
+            if self.waiting >= self.limit:
                 raise RefusedError(429, f"{self.limit} calls wait already; send the call again a little later")
             self._jobs.append(job)
             self._changed.notify()
@@ -234,7 +250,7 @@ class Desk:
     def _schedule(self) -> None:
         """Puts the batches that are due behind what waits already."""
         for batch in self.learner.due():
-            self._jobs.append(Job(lambda batch=batch: self.learner.learn(batch)))  # type: ignore[misc]
+            self._jobs.append(Job(partial(self.learner.learn, batch), asked=False))
 
     def _take(self) -> list[Job]:
         """The next job, or the next calls that are scored together; empty when the desk closes."""
@@ -274,7 +290,7 @@ class Desk:
             job.answer.set_exception(error)
         except Exception as error:  # whatever fails in the core, each call gets an answer
             self.stopped = f"the run has stopped: {describe(error)}"
-            logger.error(self.stopped, exc_info=None if isinstance(error, CooperError) else error)
+            logger.error(self.stopped, exc_info=traced(error))
             self._refuse([job], self.stopped)
 
     def _score(self, jobs: Sequence[Job]) -> None:
@@ -283,9 +299,10 @@ class Desk:
         try:
             answers = self.learner.scorer.score(calls)
         except Exception as error:  # whatever fails in the core, each call gets an answer
-            logger.error("%d calls could not be scored", len(calls), exc_info=error)
+            told = describe(error)
+            logger.error("%d calls could not be scored: %s", len(calls), told, exc_info=traced(error))
             if len(jobs) == 1:
-                self._refuse(jobs, f"the call could not be scored: {describe(error)}")
+                self._refuse(jobs, f"the call could not be scored: {told}")
             else:
                 for job in jobs:
                     self._score([job])
@@ -310,3 +327,8 @@ def describe(error: Exception) -> str:
         return str(error)
     line = " ".join(str(error).split())
     return f"{type(error).__name__}: {line}; start the server again with --resume"
+
+
+def traced(error: Exception) -> Exception | None:
+    """The error for the log, with its traceback; None for one of ours, whose line says all."""
+    return None if isinstance(error, CooperError) else error

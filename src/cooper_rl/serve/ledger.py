@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cooper_rl.errors import CooperError
+from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.records import ROLLOUT_FIELDS, Batch, Rollout
 from cooper_rl.serve.wire import Answer
 
@@ -70,13 +70,14 @@ class Ledger:
     """One run's record. It is used by one thread.
 
     Raises:
-        CooperError: the file cannot be opened or written.
+        BadInputError: the file cannot be opened.
+        CooperError: it cannot be written.
     """
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / FILE
-        with self._explain_errors():
+        with self._explain_errors(BadInputError):
             self.connection = sqlite3.connect(self.path, 1.0, isolation_level=None, check_same_thread=False)
             self.connection.execute("PRAGMA locking_mode=EXCLUSIVE")  # a second server on this folder is refused
             self.connection.execute("PRAGMA journal_mode=WAL")
@@ -96,13 +97,13 @@ class Ledger:
             self.connection.execute("COMMIT")
 
     @contextmanager
-    def _explain_errors(self) -> Iterator[None]:
+    def _explain_errors(self, kind: type[CooperError] = CooperError) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
             locked = "locked" in str(error)
             way_out = "another server uses this folder" if locked else "free disk space, then start again with --resume"
-            raise CooperError(f"{self.path}: {error}; {way_out}") from error
+            raise kind(f"{self.path}: {error}; {way_out}") from error
 
     def batch(self, id: str) -> Known | None:
         """The batch of this id."""

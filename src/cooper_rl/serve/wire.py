@@ -9,7 +9,7 @@ import hashlib
 import re
 import uuid
 from collections.abc import Iterable
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -29,11 +29,12 @@ class RefusedError(CooperError):
     Args:
         status: 400, 401, 404, 409, 413, 429 or 503.
         message: what is wrong, and what to do.
+        again: whether the same call may be answered later; the answer has the header Retry-After then.
     """
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, *, again: bool = False) -> None:
         super().__init__(message)
-        self.status = status
+        self.status, self.again = status, again or status == 429
 
 
 def _writable(text: str) -> str:
@@ -43,7 +44,7 @@ def _writable(text: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(_writable)]
-Name = Annotated[Text, Field(max_length=200)]
+Name = Annotated[str, Field(max_length=200), AfterValidator(_writable)]  # in this order: characters are counted
 
 
 class Body(BaseModel):
@@ -106,6 +107,21 @@ class LearnAnswer(BaseModel):
     version: int
     step: int
     metrics: dict[str, float | None]
+
+
+class Health(BaseModel):
+    """Whether the run goes on. With the status 503 it has stopped, and `error` says why."""
+
+    status: Literal["ok", "stopped"]
+    version: int
+    step: int
+    error: str | None = None
+
+
+class Refusal(BaseModel):
+    """The answer to a call that is refused: what is wrong, and what to do, in one line."""
+
+    error: str
 
 
 class Answer(NamedTuple):

@@ -37,7 +37,7 @@ MAY_DIFFER = {  # between a recipe and a run of it
     *("output_dir", "variant", "max_steps", "save_steps", "save_total_limit", "logging_steps", "heldout_steps"),
     "rollouts_steps",
     *("verifier_workers", "verifier_deadline_seconds", "verifier_batch_seconds"),
-    *("alarm_action", "report_to", "disable_tqdm"),
+    *("alarm_action", "report_to", "tracked_rollouts", "disable_tqdm"),
     *("assistant_base_url", "assistant_concurrency", "assistant_timeout_seconds", "assistant_batch_seconds"),
     "trainer_kwargs",  # fields of TRL's: those that both name are compared
 }

@@ -300,7 +300,7 @@ class GuardSettings:
 
 @dataclass
 class MeasuringSettings:
-    """When and how the held-out measurements are made."""
+    """When and how the held-out measurements are made, and what trackers get of the rollouts."""
 
     HEADING: ClassVar[str] = "Measuring"
 
@@ -313,6 +313,9 @@ class MeasuringSettings:
     """Sampling temperature of held-out completions."""
     heldout_top_p: float = setting(0.95, least=0, most=1)
     """Top-p of held-out completions: sample from the likeliest tokens whose probabilities add up to this number."""
+    tracked_rollouts: int = setting(8, least=0)
+    """Send N rollouts of each step to trackio (as traces) and wandb (as a table), where report_to names them and the
+    engine is trl; 0 sends none."""
 
 
 def check_negative_sources(weights: Mapping[str, float]) -> None:

@@ -12,7 +12,7 @@ import queue
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from itertools import islice
@@ -115,8 +115,15 @@ class RuleVerifier:
         Raises:
             BadInputError: the numbers of references and completions differ, or an item is neither a text nor a number.
         """
+        return self.begin_many(references, completions)()
+
+    def begin_many(
+        self, references: Sequence[Reference], completions: Sequence[str]
+    ) -> Callable[[], list[Verification]]:
+        """`explain_many` for a caller that does something else meanwhile: the result waits for the verifications."""
         request = _Request(references, completions)
-        return request.answer([future.result() for future in self._submit(request)])
+        judging = self._submit(request)
+        return lambda: request.answer([future.result() for future in judging])
 
     async def averify(self, reference: Reference, completion: str) -> Verdict:
         """`verify` for asyncio. It does not block the event loop."""

@@ -26,7 +26,7 @@ from transformers import TrainerCallback
 from trl.models import unwrap_model_for_generation
 
 from cooper_rl.checkpoints import complete_checkpoint
-from cooper_rl.engines.config import check_once, steps_per_batch
+from cooper_rl.engines.config import check_once, send_rollouts, steps_per_batch
 from cooper_rl.engines.trl.folder import begin_run
 from cooper_rl.engines.trl.rows import check_first, check_template
 from cooper_rl.errors import BadInputError, CooperError
@@ -140,6 +140,8 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
             metrics["time/score_seconds"] = batch.seconds
             metrics["time/generate_seconds"] = reward.started - self.step_started
             metrics["time/policy_seconds"] = now - reward.started - batch.seconds
+            if state.is_world_process_zero:
+                send_rollouts(args.report_to, batch, core.settings.tracked_rollouts)
         elif saving or (cycle_ends and reward.stops):
             metrics.update(core.before_save(state.global_step).metrics)
         if signalled or (cycle_ends and reward.stops):

@@ -11,11 +11,11 @@ from typing import Any
 from transformers.trainer_utils import TrainOutput
 
 from cooper_rl import distributed
-from cooper_rl.checkpoints import last_checkpoint, step_of
+from cooper_rl.checkpoints import full_disk, last_checkpoint, step_of
 from cooper_rl.engines.config import CooperConfig
 from cooper_rl.engines.loading import load_parts, settings_of
 from cooper_rl.engines.trl.callback import StopSignals
-from cooper_rl.engines.trl.folder import find_checkpoint, full_disk, is_finished
+from cooper_rl.engines.trl.folder import find_checkpoint, is_finished
 from cooper_rl.engines.trl.reward_function import CooperReward, copy_policy
 from cooper_rl.engines.trl.rows import check_data, check_size, to_dataset, training_rows
 from cooper_rl.errors import BadInputError, CooperError

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import fields
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from transformers.trainer import TRAINER_STATE_NAME
 from trl import GRPOConfig
 from trl.trainer.utils import RepeatSampler
 
 from cooper_rl import distributed
-from cooper_rl.checkpoints import COMPLETE, checkpoints, damage_of, last_checkpoint, step_of
+from cooper_rl.checkpoints import damage_of, last_checkpoint, step_of
 from cooper_rl.engines.config import CooperConfig, count_batches
 from cooper_rl.engines.loading import environment, resolved
-from cooper_rl.errors import BadInputError, CooperError
+from cooper_rl.errors import BadInputError
 from cooper_rl.method.journal import METRICS
 from cooper_rl.method.loop import Cooper
 from cooper_rl.method.monitor import STATE
@@ -205,23 +203,3 @@ def is_finished(args: Any, checkpoint: Path) -> bool:
     state = json.loads((checkpoint / TRAINER_STATE_NAME).read_text())
     epochs = math.ceil(args.num_train_epochs)
     return bool(state["global_step"] >= state["max_steps"] and state["num_train_epochs"] == epochs)
-
-
-@contextmanager
-def full_disk(folder: str | Path, resume_by: str) -> Iterator[None]:
-    """Turns the errors of the writers of a checkpoint on a full disk into one line.
-
-    Raises:
-        CooperError: a file could not be written.
-    """
-    try:
-        yield
-    except (OSError, SafetensorError, RuntimeError) as error:
-        written = isinstance(error, OSError | SafetensorError) or "inline_container" in str(error)  # torch.save's
-        newest = next(reversed(checkpoints(folder)), None)
-        if not written or newest is None or (newest / COMPLETE).is_file():
-            raise
-        raise CooperError(
-            f"{newest}: cannot be written ({error}); free disk space, then resume from the checkpoint before it with"
-            f" {resume_by}"
-        ) from error

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from typing import Any
 
-from cooper_rl.errors import BadInputError
+from cooper_rl.errors import BadInputError, how_to_install
 from cooper_rl.settings.train import TrainSettings
 
 # Settings for which this engine supports these values only.
@@ -38,6 +40,7 @@ READ: tuple[str, ...] = (
 )
 READ += ("num_train_epochs", "run_name", "temperature", "top_k", "top_p", "vllm_gpu_memory_utilization")
 READ += ("vllm_max_model_length", "vllm_tensor_parallel_size", "warmup_steps", "weight_decay")
+DEVICES, NODES = "trainer.n_gpus_per_node", "trainer.nnodes"
 WAY_OUT = "leave it out, give verl's own setting in `verl`, or use --engine trl"
 
 
@@ -66,6 +69,36 @@ def check_supported(settings: TrainSettings) -> None:
             raise BadInputError(f"report_to = {name!r}: verl has none of that name; it has {', '.join(TRACKERS)}")
     _check_schedule(settings)
     check_method(settings)
+
+
+def missing_here(settings: TrainSettings | None = None) -> Iterator[str]:
+    """What a run of this recipe lacks on this machine, each in one line; without a recipe, what any run does.
+
+    Ray would wait for ever for a device that is not there. Where RAY_ADDRESS names a cluster, its nodes have the
+    devices and the packages, so nothing is known of them here.
+    """
+    if find_spec("verl") is None:
+        yield f"verl is not installed: {how_to_install('verl')}"
+    chosen = settings.verl if settings else {}
+    if os.environ.get("RAY_ADDRESS") or any(key.endswith("ray_init.address") for key in chosen):
+        return
+    server = chosen.get("actor_rollout_ref.rollout.name", "vllm")
+    if server in ("vllm", "sglang") and find_spec(server) is None:
+        yield f"{server}, which serves the rollouts, is not installed: docs/verl.md names the version to install"
+    if chosen.get("trainer.device", "cuda") == "cuda":
+        import torch
+
+        there, wanted = torch.cuda.device_count(), devices(settings) if settings else 1
+        if there < wanted:
+            yield (
+                f"{there} GPUs here, and the run takes {wanted}: name a Ray cluster that has them in RAY_ADDRESS, set"
+                f" {DEVICES} and {NODES} in `verl`, or use --engine trl"
+            )
+
+
+def devices(settings: TrainSettings) -> int:
+    """How many devices the run has on all nodes together; verl's default is one node with 8."""
+    return int(settings.verl.get(DEVICES, 8)) * int(settings.verl.get(NODES, 1))
 
 
 def _check_schedule(settings: TrainSettings) -> None:

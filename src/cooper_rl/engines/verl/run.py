@@ -8,11 +8,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from cooper_rl.engines.verl.limits import check_supported
+from cooper_rl.engines.verl.limits import check_supported, missing_here
 from cooper_rl.engines.verl.translate import cooper_settings, prompts_per_step, verl_settings
 from cooper_rl.engines.verl.verl_data import write_data
-from cooper_rl.errors import BadInputError, CooperError
-from cooper_rl.parts import optional
+from cooper_rl.errors import BadInputError, CooperError, how_to_install
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.settings.train import TrainSettings
 
@@ -30,7 +29,8 @@ def run_training(recipe: Mapping[str, Any], *, resume: bool = False) -> None:
     check_supported(settings)
     prompts_per_step(settings)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    optional("verl", extra="verl", needed_by="--engine verl")
+    for lack in missing_here(settings):
+        raise BadInputError(f"--engine verl: {lack}")
     check_plugin()
     config = configuration(settings, recipe, resume=resume)
     start(config, settings)
@@ -46,7 +46,7 @@ def check_plugin() -> None:
 
     if not any(point.name == "cooper" for point in entry_points(group="verl.plugins")):
         raise BadInputError(
-            "verl does not know cooper-rl's plugin: install cooper-rl as a distribution (pip install 'cooper-rl[verl]')"
+            f"verl does not know cooper-rl's plugin, which is installed with it: {how_to_install('verl')}"
         )
     if os.environ.get("VERL_USE_EXTERNAL_PLUGINS", "auto").strip().lower() not in ("auto", "cooper"):
         raise BadInputError("VERL_USE_EXTERNAL_PLUGINS leaves out cooper-rl's plugin: unset it, or set it to cooper")

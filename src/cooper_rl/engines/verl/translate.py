@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from cooper_rl.engines.verl.limits import check_method, value_of
+from cooper_rl.engines.verl.limits import check_method, devices, value_of
 from cooper_rl.engines.verl.verl_data import DataFiles
 from cooper_rl.errors import BadInputError
 from cooper_rl.settings.files import ADAPTED, EMBEDDED, resolve_model
@@ -32,7 +32,6 @@ PATHS = {  # settings that may name a file or folder here, and which part of a m
     "dataset_name": "",
     "heldout_dataset_name": "",
 }
-DEVICES, NODES = "trainer.n_gpus_per_node", "trainer.nnodes"
 ACTOR, ROLLOUT, REF = (f"actor_rollout_ref.{part}" for part in ("actor", "rollout", "ref"))
 # Where verl has a setting of the method's; `cooper.NAME` may be left out, and must not contradict it.
 PLACES = {
@@ -53,11 +52,6 @@ NEEDED: Mapping[str, tuple[Any, ...]] = {
 NOT_HERE = {item.name for kind in (DataSettings, PolicySettings) for item in fields(kind)}
 NOT_HERE -= {"rehearsal_triples", "save_total_limit", "seed", *PLACES}
 NOT_HERE |= {"lora_rank", "lora_alpha", "heldout_temperature", "heldout_top_p", "verl"}
-
-
-def devices(settings: TrainSettings) -> int:
-    """How many devices the run has on all nodes together; verl's default is one node with 8."""
-    return int(settings.verl.get(DEVICES, 8)) * int(settings.verl.get(NODES, 1))
 
 
 def prompts_per_step(settings: TrainSettings) -> int:
