@@ -20,7 +20,7 @@ from collections import Counter
 from pathlib import Path
 
 from cooper_rl.domains import load_problems
-from cooper_rl.method.monitor import wilson
+from cooper_rl.intervals import wilson
 from cooper_rl.records import Verdict
 from cooper_rl.verifiers import RuleVerifier
 

@@ -17,7 +17,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 from results_drawing import band, drawn
 
 from cooper_rl.errors import BadInputError, CooperError
-from cooper_rl.report.summary import COLUMNS, STUDENT_95, difference
+from cooper_rl.intervals import student
+from cooper_rl.report.summary import COLUMNS, difference
 
 DRAWN = {
     "reward": "mean reward",
@@ -104,8 +105,8 @@ def with_interval(values: Sequence[float], form: str = ".3f") -> str:
     """The mean and, of two to ten values that differ, half its 95 % interval (Student's t)."""
     if not values:
         return "-"
-    spread = stdev(values) if len(values) in STUDENT_95 else 0.0
-    half = f"{STUDENT_95.get(len(values), 0.0) * spread / math.sqrt(len(values)):{form.lstrip('+')}}"
+    spread = student(len(values)) * stdev(values) if 2 <= len(values) <= 10 else 0.0
+    half = f"{spread / math.sqrt(len(values)):{form.lstrip('+')}}"
     return number(fmean(values), form) + (f" ± {half}" if half.strip("0.") else "")
 
 

@@ -157,3 +157,28 @@ def test_the_advantages_of_the_trl_engine_are_those_of_tokens(tmp_path, monkeypa
     assert seen and all(advantages.dim() == 2 for advantages in seen)
     found = torch.cat(seen)
     assert any(len(row.unique()) > 1 for row in found), "no completion has steps of different credit"
+
+
+@pytest.mark.parametrize("engine", ["trl", "plain"])
+def test_the_policy_stays_as_it_is_while_the_reward_model_learns_alone(tmp_path, engine):
+    """On the first two of three batches; KL, weight decay and momentum move nothing either."""
+    run = {"trl": run_trl, "plain": run_plain}[engine]
+    start = load_file(EMBEDDED["nano-weekdays"]["policy"] / "model.safetensors")
+    weights = {}
+    for steps in (2, 3):
+        folder = tmp_path / str(steps)
+        words = ["--max_steps", str(steps), "--save_steps", str(steps), "--reward_model_alone_steps", "2"]
+        run(recipe(folder, *words, "--warmup_steps", "0", "--weight_decay", "0.1"))
+        weights[steps] = load_file(folder / f"checkpoint-{steps}" / "model.safetensors")
+        rows = [json.loads(line) for line in (folder / "metrics.jsonl").open()]
+        assert [row["policy/frozen"] for row in rows if "policy/frozen" in row] == [1.0, 1.0, 0.0][:steps]
+        assert sum("pairs/count" in row for row in rows) == steps and any("reward_model/loss" in row for row in rows)
+    assert all(torch.equal(weights[2][key], value) for key, value in start.items() if key in weights[2])
+    assert any(not torch.equal(weights[3][key], weights[2][key]) for key in weights[3])
+
+
+def test_updates_of_every_second_batch_in_both_engines(tmp_path):
+    for engine, run in (("trl", run_trl), ("plain", run_plain)):
+        run(recipe(tmp_path / engine, "--reward_model_update_steps", "2"))
+        rows = {row["step"]: row for row in map(json.loads, (tmp_path / engine / "metrics.jsonl").open())}
+        assert [step for step, row in rows.items() if "pairs/count" in row] == [2, 4]

@@ -325,6 +325,9 @@ def test_what_a_reward_function_cannot_do_is_refused_before_the_first_step(tmp_p
     _, trainer = made(tmp_path / "credit", method={"credit": "first_error"})
     with pytest.raises(BadInputError, match=r"credit = first_error: .* use CooperTrainer"):
         trainer.train()
+    reward = CooperReward("nano", reward_model_alone_steps=2, negative_sources={"mined": 1})
+    with pytest.raises(BadInputError, match=r"reward_model_alone_steps: .* callbacks=\[cooper.callback\]"):
+        reward(prompts=["1 + 1?"] * 16, completions=["2"] * 16, reference_answer=["2"] * 16)
     _, trainer = made(tmp_path / "rows", data=rows(4).remove_columns("reference_answer"))
     with pytest.raises(BadInputError, match="row 0: the record needs one of reference_answer"):
         trainer.train()

@@ -5,8 +5,9 @@ import math
 
 import pytest
 
+from cooper_rl.intervals import wilson
 from cooper_rl.method.alarm import HackingAlarm
-from cooper_rl.method.monitor import false_positives, rollout_metrics, wilson
+from cooper_rl.method.monitor import false_positives, rollout_metrics
 from cooper_rl.records import Reason, Report, Verdict
 from rollouts import make_rollout
 

@@ -190,7 +190,7 @@ def test_what_a_monitor_asks_for(tmp_path, verifier):
         rewards.append(batch.rewards[0])
         reports.append(cooper.learn(batch))
     assert [report.stop for report in reports] == [False, False, True] and rewards == [0.9, 0.9, 1.0]
-    assert [monitor.name for monitor in cooper.monitors] == ["doubt", "audit", "alarm", "stopper"]
+    assert [monitor.name for monitor in cooper.monitors] == ["schedule", "doubt", "audit", "alarm", "stopper"]
 
 
 def test_too_many_steps_without_a_finite_gradient_end_the_run(tmp_path, verifier):
@@ -417,3 +417,41 @@ def test_a_verifiers_known_rate_of_misses_is_the_default(tmp_path, verifier):
         return cooper.doubt.misses_per_hit, cooper.monitors[1].misses_per_hit
 
     assert rates() == (0.005, 0.005) and rates(rule_misses_per_hit=0.0) == (0.0, 0.0)
+
+
+def test_the_reward_model_learns_on_every_second_batch_and_replays_the_others(tmp_path, verifier):
+    """Resumed in between, the run goes on with the batch whose turn it is."""
+
+    def run(folder, first, last, cooper=None):
+        cooper = cooper or method(folder, verifier, Counting(), reward_model_update_steps=2, replay_per_step=12)
+        if first == 1:
+            cooper.begin()
+        reports = [cooper.learn(cooper.score(samples(step), step)) for step in range(first, last + 1)]
+        return cooper, [(bool(r.pairs), r.metrics.get("reward_model/labelled")) for r in reports]
+
+    cooper, found = run(tmp_path / "whole", 1, 5)
+    assert [paired for paired, _ in found] == [False, True, False, True, False]
+    assert [count for _, count in found] == [None, 12.0, None, 12.0, None]  # of the first two batches' right ones, 6
+    assert cooper.reward_model.version == 2 and cooper.labelled.replay.seen[True] == 15
+    assert sorted(path.name for path in (tmp_path / "whole" / "pairs").iterdir()) == [
+        "step_000002.jsonl",
+        "step_000004.jsonl",
+    ]
+    cooper, _ = run(tmp_path / "cut", 1, 3)
+    cooper.save(tmp_path / "checkpoint")
+    again = method(tmp_path / "cut", verifier, Counting(), reward_model_update_steps=2, replay_per_step=12)
+    again.load(tmp_path / "checkpoint")
+    assert run(tmp_path / "cut", 4, 5, again)[1] == found[3:]
+
+
+@pytest.mark.parametrize(("arm", "waits"), [("cooper", 2), ("static", 0)])
+def test_the_policy_waits_while_the_reward_model_learns_alone(tmp_path, verifier, arm, waits):
+    """Where none learns there is nothing to wait for."""
+    cooper = method(tmp_path, verifier, Counting(), arm=arm, reward_model_alone_steps=2)
+    told = []
+    for step in range(1, 4):
+        batch = cooper.score(samples(step), step)
+        before = cooper.schedule.policy_waits()
+        report = cooper.learn(batch)
+        told.append((before, cooper.schedule.policy_waits(fresh=False), report.metrics.get("policy/frozen")))
+    assert told == [(step <= waits, step <= waits, float(step <= waits) if waits else None) for step in (1, 2, 3)]

@@ -177,6 +177,24 @@ def test_ranks_share_the_prompts_and_draw_what_one_rank_would(verifier):
     assert sorted(map(repr, another.pairs)) != sorted(map(repr, alone.pairs))
 
 
+@pytest.mark.parametrize("balanced", [True, False])
+def test_the_prompts_share_a_steps_pairs(verifier, balanced):
+    """By number, or by how often the policy fails on them; a prompt without a right rollout has none."""
+    right, wrong = {0: 3, 1: 1, 2: 0, 3: 4}, {0: 1, 1: 3, 2: 4, 3: 0}
+    rollouts = [
+        change(each, group=group, question=f"question {group}")
+        for group in right
+        for each in [*RIGHT[: right[group]], *WRONG[: wrong[group]]]
+    ]
+    settings = config(negative_sources={"mined": 1}, pairs_per_prompt=1, pairs_balanced=balanced)
+    parts = [build(rollouts, settings, verifier, ranks=Rank(rank, 2)) for rank in range(2)]
+    found = Counter(pair.question for part in parts for pair in part.pairs)
+    # three prompts have a right rollout; of their 4 wrong ones they have 1, 3 and 0: of 3 pairs 0.75, 2.25 and none
+    shares = {"question 0": 1, "question 1": 1} if balanced else {"question 0": 1, "question 1": 2}
+    assert found == shares
+    assert len(build([*RIGHT], settings, verifier).pairs) == 0  # nothing wrong, nothing to share
+
+
 def test_a_source_that_gets_no_pair_is_told(verifier, caplog):
     for count in (4, 2):
         assert not caplog.text

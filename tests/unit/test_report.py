@@ -11,7 +11,8 @@ from html.parser import HTMLParser
 import pytest
 
 from cooper_rl.errors import BadInputError, MissingFileError
-from cooper_rl.report.curves import all_series, charts, colours_of, wilson
+from cooper_rl.intervals import wilson
+from cooper_rl.report.curves import all_series, charts, colours_of
 from cooper_rl.report.page import CHARTS, PLOTLY
 from cooper_rl.report.rollouts import SCRIPT, kept_files, source_of
 from cooper_rl.report.runs import find_runs, label_apart, read_run

@@ -229,6 +229,14 @@ def test_the_learning_rate_falls_as_scheduled_and_resumes_where_it_was(tmp_path)
     assert v.update(PAIRS)["reward_model/learning_rate"] == pytest.approx(0.5e-4)
 
 
+def test_a_schedule_of_updates_ends_with_the_run():
+    """Four batches with an update on every second one: the learning rate has fallen by half at the second update."""
+    u = updater(reward_model_lr_scheduler_type="linear", reward_model_learning_rate=1e-4, reward_model_update_steps=2)
+    u.create_scheduler(4)
+    rates = [u.update(PAIRS)["reward_model/learning_rate"] for _ in range(2)]
+    assert rates == pytest.approx([1e-4, 0.5e-4]) and u.scheduler.get_last_lr() == [0]
+
+
 def test_a_checkpoint_of_another_model_is_refused(tmp_path):
     from safetensors.torch import save_file
 

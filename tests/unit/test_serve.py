@@ -235,6 +235,8 @@ def test_other_addresses_need_a_token(monkeypatch):
         check_server_settings(ServeSettings(reward_model_sharded=True))
     with pytest.raises(BadInputError, match="credit = centred: the server gives rewards of whole completions"):
         check_server_settings(ServeSettings(credit="centred"))
+    with pytest.raises(BadInputError, match="reward_model_alone_steps: the policy is the client's"):
+        check_server_settings(ServeSettings(reward_model_alone_steps=3))
     with pytest.raises(BadInputError, match="max_steps = -1: the schedule linear"):
         check_server_settings(ServeSettings(reward_model_lr_scheduler_type="linear"))
 

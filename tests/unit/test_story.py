@@ -5,15 +5,25 @@ import re
 
 import pytest
 
+from cooper_rl.intervals import unpaired_change
 from cooper_rl.report.story import conclusion, story
 from cooper_rl.report.summary import difference
 
 MOST_WORDS = 30
+BASE = 0.41
 
 
-def entry(end, *, peak=None, reward=(0.35, 0.65), model=(None, None), alarm=None, seed=0, **others):
+def entry(end, *, peak=None, reward=(0.35, 0.65), model=(None, None), alarm=None, seed=0, problems=500, **others):
+    """A run's figures as `summarize_run` gives them, of ten measurements on so many problems."""
     watched = model[1] is not None
+    rise = 0 if None in reward else reward[1] - reward[0]
+    starts = {"change": BASE, "fall": end if peak is None else peak}
+    known = end is not None and problems
+    changes = {
+        name: unpaired_change(start, end, problems)._asdict() if known else None for name, start in starts.items()
+    }
     return {
+        "evidence": {**changes, "looks": 10, "reward": (rise > 0) - (rise < 0), "rose": ["reward"] * (rise >= 0.1)},
         "seed": seed,
         "true_accuracy": {"peak": end if peak is None else peak, "end": end},
         "rule_accuracy": {"end": 0.3},
@@ -27,7 +37,7 @@ def entry(end, *, peak=None, reward=(0.35, 0.65), model=(None, None), alarm=None
     }
 
 
-def summary(base=0.41, problems=500, **arms):
+def summary(base=BASE, problems=500, **arms):
     arms = {name: [made] if isinstance(made, dict) else made for name, made in arms.items()}
     return {"base": {"true_accuracy": base}, "heldout_problems": problems, "arms": arms}
 
@@ -65,7 +75,7 @@ def test_one_run_in_one_sentence():
     )
     rolled = entry(0.79, peak=0.846, model=(0.95, 0.9), alarm=30, rolled_back=3)
     assert told(summary(cooper=rolled)) == (
-        "True accuracy rose from 0.41 to 0.79 in 120 steps (peak 0.85); the reward model's held-out accuracy ended at "
+        "True accuracy rose from 0.41 to 0.79 in 120 steps; the reward model's held-out accuracy ended at "
         "0.90; 3 rollbacks; the alarm fired at step 30."
     )
     assert told(summary(static=COLLAPSED)) == (
@@ -74,7 +84,9 @@ def test_one_run_in_one_sentence():
     )
     assert told(summary(rule=RULE)) == "True accuracy rose from 0.41 to 0.70 in 120 steps."
     assert told(summary(rule=entry(0.3))) == "True accuracy fell from 0.41 to 0.30 in 120 steps."
-    assert told(summary(rule=entry(0.412))) == "True accuracy stayed at 0.41 in 120 steps."
+    assert told(summary(rule=entry(0.412))) == (
+        "True accuracy stayed within error (0.41 and 0.41, 500 problems) in 120 steps."
+    )
 
 
 def test_a_run_of_which_little_is_known():
@@ -88,8 +100,8 @@ def test_a_run_of_which_little_is_known():
 
 def test_several_arms_in_one_sentence():
     assert told(summary(rule=RULE, static=COLLAPSED, cooper=COOPER)) == (
-        "After 120 steps true accuracy is 0.82 (cooper), 0.70 (rule) and 0.30 (static, exploited: reward 0.36 to 0.87);"
-        " the alarm fired in static at step 48."
+        "After 120 steps true accuracy is 0.82±0.04 (cooper), 0.70±0.04 (rule) and 0.30±0.04 (static, exploited: "
+        "reward 0.36 to 0.87); the alarm fired in static at step 48."
     )
     many = summary(
         rule=seeds([0.70, 0.70]),
@@ -97,12 +109,12 @@ def test_several_arms_in_one_sentence():
         cooper=seeds([0.82, 0.80], model=(0.9, 0.95)),
     )
     assert told(many) == (
-        "After 120 steps mean true accuracy is 0.81 (cooper), 0.70 (rule) and 0.30 (static, exploited in 2 of 2 runs); "
-        "the alarm fired in 2 static runs."
+        "After 120 steps mean true accuracy is 0.81±0.04 (cooper), 0.70±0.04 (rule) and 0.30±0.04 (static, exploited "
+        "in 2 of 2 runs); the alarm fired in 2 static runs."
     )
     variants = summary(**{f"noise-{i}": entry(0.5 + i / 100) for i in range(6)})
-    assert (
-        told(variants) == "After 120 steps true accuracy of the 6 arms goes from 0.55 (noise-5) down to 0.50 (noise-0)."
+    assert told(variants) == (
+        "After 120 steps true accuracy of the 6 arms goes from 0.55±0.04 (noise-5) down to 0.50±0.04 (noise-0)."
     )
 
 
@@ -110,7 +122,7 @@ def test_cooper_wins_and_static_collapsed():
     result, exploitation, place = ended(summary(rule=RULE, static=COLLAPSED, cooper=COOPER))
     assert result == (
         "Cooper won against rule: true accuracy 0.824 and 0.702, difference +0.122 "
-        "(95 % interval +0.069 to +0.174, one seed, 500 problems)."
+        "(95 % interval +0.062 to +0.181, one seed, 500 problems)."
     )
     assert exploitation == (
         "The frozen reward model was exploited: reward went from 0.36 to 0.87, true accuracy from 0.69 to 0.30; "
@@ -150,10 +162,11 @@ def test_several_seeds_have_an_interval_over_them():
         cooper=seeds([0.80, 0.83, 0.80], model=(0.95, 0.98)),
     )
     result, exploitation, _ = ended(made)
-    # by hand: differences 0.10, 0.12, 0.11; mean 0.11, deviation 0.01; 4.30 * 0.01 / sqrt(3) = 0.025
+    # by hand: differences 0.10, 0.12, 0.11; mean 0.11, deviation 0.01; rule is the better of two others, so that t is
+    # that of 98.75 %: 6.21 * 0.01 / sqrt(3) = 0.036
     assert result == (
         "Cooper won against rule: true accuracy 0.810 and 0.700, difference +0.110 "
-        "(95 % interval +0.085 to +0.135, 3 seeds)."
+        "(95 % interval +0.074 to +0.146, 3 seeds)."
     )
     assert exploitation == (
         "The frozen reward model was exploited in 2 of 3 runs: reward went from 0.36 to 0.87, true accuracy from 0.69 "
@@ -167,7 +180,7 @@ def test_where_two_arms_are_exploited_or_the_fall_has_no_rise():
     hacked = entry(0.4, peak=0.75, reward=(0.35, 0.9), model=(0.9, 0.7), alarm=60)
     _, exploitation, _ = ended(summary(rule=RULE, static=COLLAPSED, cooper=hacked))
     assert exploitation == (
-        "The reward was exploited in static and cooper: reward rose while true accuracy fell by 0.39 and 0.35; "
+        "The reward was exploited in static and cooper: true accuracy fell by 0.39 and 0.35; "
         "the alarm fired in 1 static run and 1 cooper run."
     )
     _, exploitation, _ = ended(summary(cooper=hacked))
@@ -201,7 +214,52 @@ def test_little_to_compare():
 def test_the_interval_by_hand():
     found = difference([entry(0.824)], [entry(0.702)], 500)
     ours, theirs = 413 / 502, 352 / 502
-    half = 1.96 * math.sqrt((ours * (1 - ours) + theirs * (1 - theirs)) / 502)
+    half = 1.959964 * math.sqrt((ours * (1 - ours) + theirs * (1 - theirs)) / 502)
     assert (found.low, found.high) == pytest.approx((ours - theirs - half, ours - theirs + half))
     everywhere = difference([entry(1.0)], [entry(1.0)], 4)
     assert everywhere.low < 0 < everywhere.high and everywhere.sign == 0  # 4 of 4 problems prove nothing
+
+
+NOISE = entry(0.42, peak=0.52, model=(0.95, 0.95), problems=50)
+FEW = entry(0.44, reward=(0.2, 0.4), problems=50)
+
+
+def test_too_few_problems_cannot_tell():
+    """26 and then 21 of 50 problems were once called exploitation."""
+    assert told(summary(static=NOISE)) == (
+        "True accuracy stayed within error (0.41 and 0.42, 50 problems) in 120 steps (peak 0.52, no fall is shown; "
+        "about 700 would tell); no alarm fired."
+    )
+    result, exploitation, place = ended(summary(rule=FEW, static=NOISE, problems=50))
+    assert result == (
+        "Rule and static cannot be told apart: true accuracy 0.440 and 0.420, difference +0.020 (95 % interval -0.171 "
+        "to +0.210, one seed, 50 problems; about 10,000 would tell)."
+    )
+    assert exploitation == (
+        "Whether the frozen reward model was exploited cannot be told with 50 problems; about 700 would tell: true "
+        "accuracy went from 0.52 to 0.42; no alarm fired."
+    )
+    assert place.startswith("Open ")
+
+
+def test_what_was_not_seen_is_not_ruled_out():
+    steady = entry(0.52, peak=0.54, model=(0.95, 0.95), problems=50)
+    _, exploitation, _ = ended(summary(rule=FEW, static=steady, problems=50))
+    assert exploitation == (
+        "Nothing shows that the frozen reward model was exploited; a fall of 0.29 would be missed with 50 problems; "
+        "no alarm fired."
+    )
+    _, exploitation, _ = ended(summary(rule=FEW, problems=50))
+    assert exploitation.startswith("Nothing shows that a reward was exploited; a fall of ")
+    _, exploitation, _ = ended(summary(static=entry(0.52, problems=None), problems=None))
+    assert exploitation.startswith("On how many problems true accuracy was measured is not known, so nothing shows ")
+
+
+def test_acceptance_under_wrong_references_is_a_rise_too():
+    accepted = entry(0.3, peak=0.7, reward=(0.5, 0.5))
+    assert not told(summary(cooper=accepted)).startswith("Reward was exploited")
+    accepted["evidence"]["rose"] = ["acceptance"]
+    assert told(summary(cooper=accepted)) == (
+        "Reward was exploited: wrong references were accepted more and more while true accuracy fell from 0.70 to "
+        "0.30 in 120 steps."
+    )

@@ -365,6 +365,7 @@ def test_the_settings_of_a_run_out_of_verls_configuration():
             {"cooper": {"credit": "reference_gain"}},
             "credit = 'reference_gain': the verl engine supports 'outcome' only",
         ),
+        ({"cooper": {"reward_model_alone_steps": 3}}, "reward_model_alone_steps: on verl the policy cannot wait"),
         ({"cooper": {"reward_model_name_or_path": "nano"}}, "assistant_base_url is not set"),
         ({"reward": {"reward_model": {"enable": True}}}, "reward.reward_model.enable = True: the trainer cooper needs"),
     ],

@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cooper_rl.cli.entry import app as app
-    from cooper_rl.cli.entry import main as main
+    from cooper_rl.cli.__main__ import app as app
+    from cooper_rl.cli.__main__ import main as main
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -25,4 +25,4 @@ def __getattr__(name: str) -> Any:
     """Imports the commands when they are first used: a command alone (`alone`) needs no other."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("cooper_rl.cli.entry"), name)
+    return getattr(import_module("cooper_rl.cli.__main__"), name)

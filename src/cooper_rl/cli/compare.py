@@ -23,7 +23,7 @@ from cooper_rl.errors import CooperError
 from cooper_rl.jsonl import write_atomically
 from cooper_rl.report.runs import read_run
 from cooper_rl.report.story import conclusion
-from cooper_rl.report.summary import summarize, table
+from cooper_rl.report.summary import base_policy, summarize, table
 from cooper_rl.report.write import write_report
 
 TRAIN_COMMAND = (sys.executable, "-m", "cooper_rl.cli", "train")
@@ -210,10 +210,8 @@ def _conclude(todo: Sequence[Job], output_dir: Path, as_json: bool) -> dict[str,
 
 def _print_table(summary: dict[str, Any], report: Path) -> None:
     print_rows(table(summary))
-    base = summary["base"]["true_accuracy"]
     console = Console(width=None if sys.stdout.isatty() else 200)
-    console.print(f"base policy: true accuracy {base:.3f}" if base is not None else "base policy: not measured")
-    for sentence in conclusion(summary, report):
+    for sentence in [base_policy(summary), *conclusion(summary, report)]:
         console.print(sentence, highlight=False, markup=False, soft_wrap=not sys.stdout.isatty())
 
 

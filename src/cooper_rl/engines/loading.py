@@ -152,7 +152,7 @@ def placed(
 
     Args:
         device: a VerifyRM is moved to it; None leaves it where it is.
-        updates: length of the learning rate's schedule, in updates of the reward model.
+        updates: length of the learning rate's schedule, in batches of the run.
     """
     if not isinstance(reward_model, VerifyRM):
         return reward_model

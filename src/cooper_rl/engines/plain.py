@@ -182,7 +182,7 @@ class PlainTrainer:
         )
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), config.max_grad_norm or torch.inf)
-        if torch.isfinite(norm):
+        if torch.isfinite(norm) and not self.cooper.schedule.policy_waits():
             self.optimizer.step()
         self.cooper.skips.count("policy", not torch.isfinite(norm))
         metrics |= {"grad_norm": norm.item(), "learning_rate": self.scheduler.get_last_lr()[0]}
@@ -206,7 +206,9 @@ class PlainTrainer:
         due = step in (0, self.config.max_steps) or (every and step % every == 0)
         if self.parts.heldout is None or not due:
             return {}
-        return self.parts.heldout.measure(self.policy, self.tokenizer, self.cooper.reward_model, self.verifier)
+        found = self.parts.heldout.measure(self.policy, self.tokenizer, self.cooper.reward_model, self.verifier)
+        self.cooper.journal.measured(step, self.parts.heldout.last)
+        return found
 
     def save(self, step: int) -> None:
         """Writes the policy, the reward model and the method's state, in the TRL engine's layout."""

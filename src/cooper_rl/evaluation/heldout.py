@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from zlib import crc32
 
 from accelerate import PartialState
 from accelerate.utils import gather_object
@@ -44,6 +45,9 @@ class HeldOut:
         self.truth = truth
         self.triples = triples
         self.system_prompt = system_prompt
+        self.last: dict[
+            str, Any
+        ] = {}  # which problems were solved in the last measurement, as `Journal.measured` has it
         usual = MeasuringSettings()
         self.temperature = getattr(settings, "heldout_temperature", usual.heldout_temperature)
         self.top_p = getattr(settings, "heldout_top_p", usual.heldout_top_p)
@@ -57,7 +61,9 @@ class HeldOut:
         """
         judged: list[tuple[bool, bool]] = []
         if self.problems:
-            judged = list(dict(gather_object(self._judged(policy, tokenizer, verifier))).values())
+            judged = [
+                found for _, found in sorted(dict(gather_object(self._judged(policy, tokenizer, verifier))).items())
+            ]
         return self.metrics_of(judged, reward_model)
 
     def metrics_of(self, judged: Sequence[tuple[bool, bool]], reward_model: RewardModel | None) -> dict[str, float]:
@@ -67,14 +73,27 @@ class HeldOut:
             judged: `judge` of a completion of each problem; empty where no policy was measured.
         """
         metrics: dict[str, float] = {}
+        self.last = self._outcomes(judged)
         if judged:
             metrics["eval/rule_accuracy"] = sum(by_rule for by_rule, _ in judged) / len(judged)
             if self.truth:
                 metrics["eval/true_accuracy"] = sum(right for _, right in judged) / len(judged)
         if reward_model is not None and self.triples:
+            right = sum(triple.correct for triple in self.triples)
+            self.last["triples"] = [right, len(self.triples) - right]
             found = evaluate(reward_model.score, self.triples)
             metrics["eval/reward_model_accuracy"] = found["balanced_accuracy"]
         return metrics
+
+    def _outcomes(self, judged: Sequence[tuple[bool, bool]]) -> dict[str, Any]:
+        """What a line of heldout.jsonl has beside the step. It takes the judgements to be in the problems' order."""
+        found: dict[str, Any] = {}
+        if judged and len(judged) == len(self.problems):
+            asked = "\n".join(problem.question for problem in self.problems)
+            by_rule, right = ("".join(map(str, map(int, column))) for column in zip(*judged, strict=True))
+            found = {"problems": f"{crc32(asked.encode()):08x}", "rule": by_rule}
+            found |= {"true": right} if self.truth else {}
+        return found
 
     def judge(
         self, problems: Sequence[Problem], completions: Sequence[str], verifier: RuleVerifier

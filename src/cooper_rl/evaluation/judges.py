@@ -17,8 +17,8 @@ import numpy as np
 from cooper_rl.errors import BackendError
 from cooper_rl.evaluation.metrics import Bools, Floats
 from cooper_rl.generation import Sampling, load_generator
+from cooper_rl.intervals import wilson
 from cooper_rl.labelling.candidate import judge_prompt, read_vote
-from cooper_rl.method.monitor import wilson
 from cooper_rl.records import THRESHOLD, LabelledCompletion, Verdict
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.synthesis.exclusion import bare

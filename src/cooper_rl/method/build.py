@@ -15,7 +15,7 @@ from cooper_rl.method.guard import Guard
 from cooper_rl.method.journal import Journal
 from cooper_rl.method.labelled import Labelled
 from cooper_rl.method.loop import Cooper
-from cooper_rl.method.monitor import Audit, Monitor
+from cooper_rl.method.monitor import Audit, Monitor, Schedule
 from cooper_rl.method.negatives import NegativeSource, find_source
 from cooper_rl.method.pairs import Pairs
 from cooper_rl.method.protocols import REWARD_MODEL_GROUP, REWARD_MODELS, Alone, Ranks, RewardModel
@@ -66,7 +66,9 @@ def make_cooper(
     asking = None
     if reward_model is not None and settings.counterfactual_references:
         asking = Counterfactual(settings, verifier, reward_model, ranks, read_answers(settings.counterfactual_answers))
-    own = [monitor for monitor in (doubt if settings.cotrain else None, asking) if monitor]
+    alone = settings.reward_model_alone_steps if settings.cotrain else 0
+    schedule = Schedule(settings.reward_model_update_steps, alone)
+    own = [monitor for monitor in (schedule, doubt if settings.cotrain else None, asking) if monitor]
     return Cooper(
         settings,
         verifier,
@@ -75,6 +77,7 @@ def make_cooper(
         Labelled(settings, rehearsal if settings.cotrain else (), ranks, asking),
         doubt,
         asking,
+        schedule,
         [*own, *make_monitors(settings, reward_model, anchors, ranks, misses)],
         ranks,
         journal,

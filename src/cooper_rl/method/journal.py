@@ -16,6 +16,7 @@ from cooper_rl.jsonl import finite, line_of, whole_records, write_atomically
 from cooper_rl.records import ContrastivePair, Report, Rollout
 
 METRICS = "metrics.jsonl"
+HELD_OUT = "heldout.jsonl"
 LOCK = ".lock"
 
 
@@ -62,6 +63,13 @@ class Journal:
             with path.open("a", encoding="utf-8") as file:
                 file.write(line_of(row))
         self.last = step
+
+    def measured(self, step: int, outcomes: Mapping[str, Any]) -> None:
+        """A line of heldout.jsonl: which held-out problems were solved; none where that is not known."""
+        if self.writes and outcomes:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with (self.folder / HELD_OUT).open("a", encoding="utf-8") as file:
+                file.write(line_of({"step": step, **outcomes}))
 
     def _records(self, kind: str, step: int, rows: Sequence[dict[str, Any]]) -> None:
         lines = (line_of({"step": step, **{key: finite(value) for key, value in row.items()}}) for row in rows)
@@ -128,12 +136,12 @@ def read_metrics(output_dir: str | Path) -> list[dict[str, Any]]:
 
 
 def rewind(output_dir: str | Path, step: int) -> None:
-    """Deletes what a run wrote after `step`: metrics lines, including a half-written last one, and step files."""
+    """Deletes what a run wrote after `step`: lines of metrics and measurements, half-written ones too, step files."""
     folder = Path(output_dir)
-    metrics = folder / METRICS
-    if metrics.is_file():
-        kept = [row for row in read_metrics(folder) if row["step"] <= step]
-        write_atomically(metrics, "".join(map(line_of, kept)))
+    for lines in (folder / METRICS, folder / HELD_OUT):
+        if lines.is_file():
+            kept = [row for row in whole_records(lines) if row["step"] <= step]
+            write_atomically(lines, "".join(map(line_of, kept)))
     for kind in ("rollouts", "pairs", "rolled_back"):
         for path in (folder / kind).glob("step_*.jsonl"):
             if int(path.stem.split("_")[1]) > step:

@@ -16,7 +16,7 @@ from cooper_rl.method.counterfactual import Counterfactual
 from cooper_rl.method.doubt import Doubt, complete
 from cooper_rl.method.journal import Journal
 from cooper_rl.method.labelled import Labelled
-from cooper_rl.method.monitor import VERIFIER, Monitor, Skips, check_report, load_states, save_states
+from cooper_rl.method.monitor import VERIFIER, Monitor, Schedule, Skips, check_report, load_states, save_states
 from cooper_rl.method.pairs import PairResult, Pairs
 from cooper_rl.method.protocols import Ranks, RewardModel, best_scores
 from cooper_rl.method.reward import make_reward
@@ -38,7 +38,8 @@ class Cooper:
         pairs, labelled: make what the reward model is trained on.
         doubt: holds back what the rule calls wrong and is right too probably.
         counterfactual: asks under wrong references, if anything is.
-        monitors: they run after each update, in this order; `doubt` and `counterfactual` are among them.
+        schedule: which batches have an update, and which the policy waits for.
+        monitors: they run after each update, in this order; these three parts are among them.
     """
 
     def __init__(
@@ -50,13 +51,14 @@ class Cooper:
         labelled: Labelled,
         doubt: Doubt,
         counterfactual: Counterfactual | None,
+        schedule: Schedule,
         monitors: Sequence[Monitor],
         ranks: Ranks,
         journal: Journal,
     ) -> None:
         self.settings, self.verifier, self.reward_model = settings, verifier, reward_model
         self.pairs, self.labelled, self.monitors = pairs, labelled, monitors
-        self.doubt, self.counterfactual = doubt, counterfactual
+        self.doubt, self.counterfactual, self.schedule = doubt, counterfactual, schedule
         self.ranks, self.journal = ranks, journal
         self.value_steps: ValueSteps | None = None  # where steps have a credit of their own (`credit.Credit`)
         self.skips, self.reward_name = Skips(settings.max_skipped_steps), ""
@@ -106,7 +108,7 @@ class Cooper:
         batch = replace(judged, step=step, rollouts=tuple(rollouts), own=range(first, first + len(judged.rollouts)))
         if self.counterfactual:
             batch = self.counterfactual.ask(batch, self.reward)
-        if self.settings.cotrain:
+        if self.settings.cotrain and self.schedule.updates:
             self.pairs.prepare(batch)
         return replace(batch, seconds=judged.seconds + time.perf_counter() - started)
 
@@ -117,8 +119,10 @@ class Cooper:
             saving: a checkpoint follows.
         """
         report = Report(batch.step, batch)
-        if self.settings.cotrain:
+        if self.settings.cotrain and self.schedule.updates:
             report = self._update(report, batch)
+        elif self.settings.cotrain:
+            self.labelled.draw(batch)  # its rollouts are replayed in later updates
         for monitor in self.monitors:
             report = check_report(monitor, monitor.after(report, whole=saving))
         self._choose_reward()

@@ -12,17 +12,17 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import NormalDist, fmean
+from statistics import fmean
 from typing import Any
 
 from cooper_rl.errors import BadInputError, CooperError
+from cooper_rl.intervals import wilson
 from cooper_rl.jsonl import write_atomically
 from cooper_rl.records import THRESHOLD, Reason, Report, Rollout, Verdict
 
 STATE = "monitors.json"  # the file in a checkpoint that holds the monitors' state
 VERIFIER = "verifier"
 ACCEPTANCE = "hacking/counterfactual_acceptance"
-Z_95 = NormalDist().inv_cdf(0.975)
 
 
 class Monitor(ABC):
@@ -83,6 +83,44 @@ def load_states(monitors: Sequence[Monitor], folder: Path) -> None:
             monitor.load_state(states[monitor.name])
         else:
             monitor.begin()
+
+
+class Schedule(Monitor):
+    """Which batches the reward model learns from, and from when on the policy does: by the batches learned so far.
+
+    Args:
+        update_steps: the reward model is updated on every so many-th batch.
+        alone_steps: the policy takes no step on the first so many batches.
+    """
+
+    name = "schedule"
+
+    def __init__(self, update_steps: int = 1, alone_steps: int = 0) -> None:
+        self.update_steps, self.alone_steps, self.learned = update_steps, alone_steps, 0
+
+    @property
+    def updates(self) -> bool:
+        """Whether the reward model is updated on the next batch."""
+        return (self.learned + 1) % self.update_steps == 0
+
+    def policy_waits(self, *, fresh: bool = True) -> bool:
+        """Whether the policy is to take no step.
+
+        Args:
+            fresh: whether its batch is one that `learn` has not had yet.
+        """
+        return self.learned + fresh <= self.alone_steps
+
+    def after(self, report: Report, *, whole: bool) -> Report:
+        waited = {"policy/frozen": float(self.policy_waits())} if self.alone_steps else {}
+        self.learned += 1
+        return report.having(waited)
+
+    def state(self) -> dict[str, Any]:
+        return {"learned": self.learned}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        self.learned = int(state["learned"])
 
 
 class Skips:
@@ -205,14 +243,6 @@ def false_positives(rollouts: Sequence[Rollout], misses_per_hit: float = 0.0) ->
         min(1.0, max(0.0, (share * len(wrong) - missed * recall) / (len(wrong) - missed))) for share in measured
     )
     return {name: rate, f"{name}_low": low, f"{name}_high": high}
-
-
-def wilson(hits: int, count: int, z: float = Z_95) -> tuple[float, float]:
-    """Wilson's score interval of the share `hits / count`: (lower bound, upper bound), from 0 to 1."""
-    share, spread = hits / count, z * z / count
-    centre = (share + spread / 2) / (1 + spread)
-    half = z * math.sqrt(share * (1 - share) / count + spread / (4 * count)) / (1 + spread)
-    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def acceptance(rollouts: Sequence[Rollout], threshold: float = THRESHOLD) -> dict[str, float]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import random
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.method.counterfactual import SOURCE as COUNTERFACTUAL
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from cooper_rl.settings.method import MethodSettings
 
 logger = logging.getLogger(__name__)
+Key = TypeVar("Key", str, int)
 
 
 @dataclass(frozen=True)
@@ -146,11 +148,15 @@ class Pairs:
     def _slots(self, batch: Batch) -> list[Slot]:
         """The slots of this rank's prompts, each with its positive. Prompts are shared out by their number."""
         drawn: list[Slot] = []
-        for index, group in batch.groups().items():
+        groups = batch.groups()
+        counts = dict.fromkeys(groups, self.settings.pairs_per_prompt)
+        if not self.settings.pairs_balanced:
+            counts = unbalanced(groups, self.settings)
+        for index, group in groups.items():
             if index % self.ranks.size != self.ranks.rank:
                 continue
             rng = random.Random(f"{self.settings.seed}-{batch.step}-{index}")
-            for source in share_out(self.settings.negative_sources, self.settings.pairs_per_prompt):
+            for source in share_out(self.settings.negative_sources, counts[index]):
                 positive = draw_positive(group, self.settings, rng)
                 if positive is not None:
                     drawn.append(Slot(group, *positive, source, rng))
@@ -229,13 +235,25 @@ def draw_positive(group: Sequence[Rollout], settings: MethodSettings, rng: rando
     return None
 
 
-def share_out(weights: Mapping[str, float], pairs_per_prompt: int) -> list[str]:
-    """The source of each of a prompt's pairs, shared out by weight with the largest-remainder method."""
+def unbalanced(groups: Mapping[int, Sequence[Rollout]], settings: MethodSettings) -> dict[int, int]:
+    """How many pairs each prompt has where those with a positive share them by wrong rollouts; all ranks agree."""
+    worked = settings.positive_fallback == "worked_solution"
+    paired = {
+        index: float(sum(r.teachable_as_wrong for r in group))
+        for index, group in groups.items()
+        if any(r.verdict is Verdict.CORRECT for r in group) or (worked and group[0].sample.worked_solution)
+    }
+    shared = Counter(share_out(paired, settings.pairs_per_prompt * len(paired)))
+    return {index: shared[index] for index in groups}
+
+
+def share_out(weights: Mapping[Key, float], pairs: int) -> list[Key]:
+    """The source of each of a prompt's pairs, or the prompt of a step's, by weight with the largest remainders."""
     total = sum(weights.values())
-    exact = {source: weight / total * pairs_per_prompt for source, weight in weights.items() if weight > 0}
+    exact = {source: weight / total * pairs for source, weight in weights.items() if weight > 0}
     counts = {source: int(share) for source, share in exact.items()}
     by_remainder = sorted(exact, key=lambda source: counts[source] - exact[source])
-    for source in by_remainder[: pairs_per_prompt - sum(counts.values())]:
+    for source in by_remainder[: pairs - sum(counts.values())]:
         counts[source] += 1
     return [source for source, count in counts.items() for _ in range(count)]
 

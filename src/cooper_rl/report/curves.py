@@ -6,11 +6,10 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from itertools import cycle
-from statistics import NormalDist, fmean
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from cooper_rl.report.runs import Run
-from cooper_rl.report.summary import heldout_problems
 
 ARM_ORDER = ("rule", "static", "cooper", "hybrid")
 COLOURS = {"rule": "#6b7f99", "static": "#d9572b", "cooper": "#1f8a70", "hybrid": "#8a5fbf"}
@@ -57,7 +56,6 @@ CURVES = (
 )
 OTHER_GROUP = "Other metrics"
 ENDS = ("_low", "_high")  # a metric with these endings beside another one is that one's interval
-ACCURACIES = ("eval/true_accuracy", "eval/rule_accuracy")  # shares of the held-out problems
 
 
 def colours_of(names: Sequence[str]) -> dict[str, str]:
@@ -108,34 +106,26 @@ def is_share(key: str) -> bool:
 def all_series(run: Run) -> dict[str, dict[str, Sequence[float]]]:
     """Each metric of a run: `step` and `value`, and `low` and `high` where its interval is known.
 
-    An interval is in the metrics under the same name with `_low` and `_high`. A held-out accuracy has Wilson's 95 %
-    interval where the number of problems is known.
+    An interval is in the metrics under the same name with `_low` and `_high`. The metrics that are drawn at first have
+    one by `Run.with_intervals`.
     """
-    problems = heldout_problems([run])
+    known = {curve.key for curve in CURVES}
     found = {key: run.series(key) for row in run.metrics for key, value in row.items() if is_number(value)}
     told: dict[str, dict[str, Sequence[float]]] = {}
     for key in [key for key in found if key != "step" and not (key.endswith(ENDS) and key.rpartition("_")[0] in found)]:
         told[key] = {"step": [step for step, _ in found[key]], "value": [short(value) for _, value in found[key]]}
-        low, high = (found.get(f"{key}{end}", []) for end in ENDS)
-        if problems and key in ACCURACIES:
-            bands = [wilson(value * problems, problems) for _, value in found[key]]
-            told[key] |= {"low": [short(low) for low, _ in bands], "high": [short(high) for _, high in bands]}
-        elif len(low) == len(high) == len(found[key]):
-            told[key] |= {"low": [short(value) for _, value in low], "high": [short(value) for _, value in high]}
+        low, high = ([value for _, value in found.get(f"{key}{end}", [])] for end in ENDS)
+        if key in known and not low:
+            bands = [(low, high) for _, _, low, high in run.with_intervals(key)]
+            low, high = map(list, zip(*bands, strict=True)) if any(low < high for low, high in bands) else ([], [])
+        if len(low) == len(high) == len(found[key]):
+            told[key] |= {"low": list(map(short, low)), "high": list(map(short, high))}
     return told
 
 
 def short(value: float) -> float:
     """A value to six digits, which is more than a figure shows."""
     return float(f"{value:.6g}")
-
-
-def wilson(hits: float, count: float, z: float = NormalDist().inv_cdf(0.975)) -> tuple[float, float]:
-    """Wilson's score interval of the share `hits / count`: (lower bound, upper bound), from 0 to 1."""
-    share, spread = hits / count, z * z / count
-    centre = (share + spread / 2) / (1 + spread)
-    half = z * math.sqrt(share * (1 - share) / count + spread / (4 * count)) / (1 + spread)
-    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def path_of(run: Run) -> list[tuple[int, float, float]]:

@@ -6,13 +6,19 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.intervals import mean_interval, wilson
 from cooper_rl.jsonl import whole_records
 from cooper_rl.settings.recipe import read_recipe, without_tokens
+
+OF_PROBLEMS = ("eval/true_accuracy", "eval/rule_accuracy")  # shares of the held-out problems
+OF_TRIPLES = "eval/reward_model_accuracy"
+NEAR = 2  # steps on each side whose values make the interval of a metric of each step
+Point = tuple[int, float, float, float]  # step, value, lower and upper bound
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,7 @@ class Run:
     environment: dict[str, Any]
     metrics: list[dict[str, Any]]
     label: str = ""
+    heldout: list[dict[str, Any]] = field(default_factory=list)  # the lines of heldout.jsonl, which older runs lack
 
     @property
     def arm(self) -> str:
@@ -69,6 +76,46 @@ class Run:
         """The values of `series`."""
         return [value for _, value in self.series(key)]
 
+    def solved(self) -> dict[int, tuple[str, str]]:
+        """By step: which problems were asked, as a checksum, and 1 or 0 for each one that was solved or not."""
+        rows = (row for row in self.heldout if "true" in row)
+        return {int(row["step"]): (str(row["problems"]), str(row["true"])) for row in rows}
+
+    @property
+    def problems(self) -> int | None:
+        """The number of held-out problems: of those that it has written down, else what the settings say.
+
+        None where neither is known, or an accuracy is no share of so many.
+        """
+        size = next(
+            (len(row["rule"]) for row in self.heldout if "rule" in row), self.config.get("heldout_dataset_size")
+        )
+        if not isinstance(size, int):
+            return None
+        hits = [value * size for key in OF_PROBLEMS for value in self.values(key)]
+        return size if hits and all(abs(hit - round(hit)) < 1e-6 for hit in hits) else None
+
+    def with_intervals(self, key: str) -> list[Point]:
+        """The points of a metric with their 95 % intervals; where there is none, both bounds are the value.
+
+        A held-out accuracy has Wilson's, over its problems or triples. What is measured in each step has Student's of
+        the mean over the step and its neighbours, so that what a prompt's completions have in common is counted.
+        """
+        series, size = self.series(key), 0.0
+        if key in OF_PROBLEMS:
+            size = self.problems or 0.0
+        elif key == OF_TRIPLES:
+            counts = next((row["triples"] for row in self.heldout if "triples" in row), [0, 0])
+            size = 4 / sum(1 / count for count in counts) if all(counts) else 0.0  # what a balanced accuracy is worth
+        if key in (*OF_PROBLEMS, OF_TRIPLES):
+            return [(s, value, *(wilson(value * size, size) if size else (value, value))) for s, value in series]
+        found: list[Point] = []
+        for place, (step, value) in enumerate(series):
+            near = [other for _, other in series[max(0, place - NEAR) : place + NEAR + 1]]
+            low, high = mean_interval(near) if len(near) > NEAR else (value, value)
+            found.append((step, value, min(value, low), max(value, high)))
+        return found
+
     @property
     def alarm_step(self) -> int | None:
         """The first step at which the hacking alarm fired."""
@@ -94,7 +141,9 @@ def read_run(path: Path) -> Run:
     environment_file = path / "environment.json"
     environment = json.loads(environment_file.read_text()) if environment_file.is_file() else {}
     # folders of older runs may hold tokens
-    return Run(path, without_tokens(config), environment, whole_records(path / "metrics.jsonl"))
+    config, metrics = without_tokens(config), whole_records(path / "metrics.jsonl")
+    heldout = path / "heldout.jsonl"
+    return Run(path, config, environment, metrics, heldout=whole_records(heldout) if heldout.is_file() else [])
 
 
 def label_apart(runs: Sequence[Run]) -> list[Run]:

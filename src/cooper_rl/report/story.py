@@ -1,6 +1,6 @@
 """What runs show, in sentences: the first line of a report or live page, and the three that end a comparison.
 
-Every clause is a template of `SAID`, filled with the summary's figures.
+Each clause is a template of `SAID`, filled with the summary's figures. What rose or fell has done so beyond error.
 """
 
 from __future__ import annotations
@@ -10,20 +10,42 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from cooper_rl.intervals import Change, mean_interval
 from cooper_rl.report.curves import ARM_ORDER
 from cooper_rl.report.page import CELLS
-from cooper_rl.report.summary import difference, mean_of
+from cooper_rl.report.summary import (
+    FALL,
+    RISE,
+    Arms,
+    Entry,
+    change_in,
+    difference,
+    ends_of,
+    has_fallen,
+    may_be_exploited,
+    mean_of,
+    within,
+)
 
-RISE, FALL = 0.1, 0.1  # of reward, and of true accuracy from its peak: together they are exploitation
-EXPLOITED = f"Exploited: reward rose by {RISE:g} or more, and true accuracy fell by {FALL:g} or more from its peak."
-BELOW_PEAK = 0.02  # a peak this far above the end is told
+EXPLOITED = (
+    f"Exploited: reward, or acceptance under wrong references, rose by {RISE:g} or more, and true accuracy fell by"
+    f" {FALL:g} or more from its peak, both beyond error."
+)
 MOST_ARMS = 4  # that are named one by one
+MOST_PROBLEMS = 20_000  # more than these are not advised
 METRICS = {"true_accuracy": "true accuracy", "rule_accuracy": "rule accuracy", "reward": "mean reward"}
 SAID = {
     "no step": "no step has been logged yet",
     "nothing": "nothing has been measured yet",
     "one run": "{metric} {change} in {steps}{peak}",
+    "same": "stayed within error ({start:.2f} and {end:.2f}{problems})",
+    "peak": " (after a peak of {peak:.2f})",
+    "unsure peak": " (peak {peak:.2f}, no fall is shown{needed})",
+    "problems": "{count} problems{needed}",
+    "needed": "; about {needed:,} would tell",
     "one run exploited": "reward was exploited: it rose from {reward} while true accuracy fell from {fall} in {steps}",
+    "one run accepted": "reward was exploited: wrong references were accepted more and more while true accuracy fell "
+    "from {fall} in {steps}",
     "reward model": "the reward model's held-out accuracy ended at {end:.2f}",
     "rolled back": "{count} rollback{s}",
     "arms": "after {steps} {metric} is {ends}",
@@ -37,27 +59,26 @@ SAID = {
     "won": "{ours} won against {theirs}: {ends}, {interval}",
     "lost": "{ours} lost to {theirs}: {ends}, {interval}",
     "tied": "{ours} and {theirs} cannot be told apart: {ends}, {interval}",
-    "several exploited": "the reward was exploited in {arms}: reward rose while true accuracy fell by {falls}",
+    "several exploited": "the reward was exploited in {arms}: true accuracy fell by {falls}",
     "exploited": "{what} was exploited{often}: reward went from {reward}, true accuracy from {fall}",
+    "unsure": "whether {what} was exploited cannot be told with {problems}: true accuracy went from {fall}",
     "unknown": "without true accuracy nothing shows whether a reward was exploited",
+    "uncounted": "on how many problems true accuracy was measured is not known, so nothing shows whether a reward was "
+    "exploited",
     "only fell": "static's true accuracy fell from {fall} while reward went from {reward}, {why}",
     "not exploited": "the frozen reward model was not exploited{often}: static's true accuracy ended at {end:.2f} "
     "after a peak of {peak:.2f}",
     "none exploited": "no reward was exploited{model}",
+    "not shown": "nothing shows that {what} was exploited; a fall of {missed:.2f} would be missed with {count} "
+    "problems",
     "what fooled": 'to read what fooled the reward model, open {report}, go to Rollouts and choose {arm} and "{cell}"',
     "curves": "open {report} for the curves over the steps and for the rollouts, which can be searched and linked to",
 }
 
-Entry = Mapping[str, Any]
-Arms = Mapping[str, Sequence[Entry]]
-
 
 def is_exploited(entry: Entry) -> bool:
-    """Whether a run's reward was exploited: reward rose from start to end while true accuracy fell from its peak."""
-    reward, true = entry["reward"], entry["true_accuracy"]
-    if None in (reward["start"], reward["end"], true["peak"], true["end"]):
-        return False
-    return bool(reward["end"] - reward["start"] >= RISE and true["peak"] - true["end"] >= FALL)
+    """Whether a run's reward was exploited: it rose while true accuracy fell from its peak, both beyond error."""
+    return may_be_exploited(entry) and has_fallen(entry)
 
 
 def story(summary: Mapping[str, Any]) -> str:
@@ -68,7 +89,7 @@ def story(summary: Mapping[str, Any]) -> str:
         return sentence(SAID["no step"])
     if len(entries) == 1:
         return sentence(*course(entries[0], summary["base"]["true_accuracy"]), alarms(arms))
-    return sentence(standing(arms), alarms(arms))
+    return sentence(standing(arms, summary.get("heldout_problems")), alarms(arms))
 
 
 def conclusion(summary: Mapping[str, Any], report: Path | str) -> list[str]:
@@ -86,24 +107,46 @@ def course(entry: Entry, base: float | None) -> list[str]:
     """The clauses about one run: its accuracy, or its reward where that was not measured; reward model; rollbacks."""
     reward, true, model = entry["reward"], entry["true_accuracy"], entry["reward_model_accuracy"]["end"]
     steps, own, hacked = steps_of([entry]), [entry], is_exploited(entry)
-    measured = true["end"] is not None
-    start, end = (base, true["end"]) if measured else (reward["start"], reward["end"])
     clauses = [SAID["nothing"]]
     if hacked:
-        fall = span(own, "true_accuracy", "peak")
-        clauses = [SAID["one run exploited"].format(reward=span(own, "reward"), fall=fall, steps=steps)]
-    elif end is not None:
-        metric = METRICS["true_accuracy" if measured else "reward"]
-        peak = f" (peak {true['peak']:.2f})" if measured and true["peak"] - end > BELOW_PEAK else ""
-        clauses = [SAID["one run"].format(metric=metric, change=change(start, end), steps=steps, peak=peak)]
-    if model is not None and not hacked:
+        said = SAID["one run exploited" if "reward" in entry["evidence"]["rose"] else "one run accepted"]
+        fall, rise = span(own, "true_accuracy", "peak"), span(own, "reward")
+        clauses = [said.format(reward=rise, fall=fall, steps=steps)]
+    elif true["end"] is not None:
+        told = change(base, true["end"], change_in(entry, "change"))
+        clauses = [SAID["one run"].format(metric=METRICS["true_accuracy"], change=told, steps=steps, peak=peak(entry))]
+    elif reward["end"] is not None:
+        told = change(reward["start"], reward["end"], None, entry["evidence"]["reward"])
+        clauses = [SAID["one run"].format(metric=METRICS["reward"], change=told, steps=steps, peak="")]
+    if model is not None and not may_be_exploited(entry):
         clauses.append(SAID["reward model"].format(end=model))
     if count := entry["rolled_back"]:
         clauses.append(SAID["rolled back"].format(count=count, s="s" * (count > 1)))
     return clauses
 
 
-def standing(arms: Arms) -> str:
+def peak(entry: Entry) -> str:
+    """What is said of a peak of true accuracy before its end: nothing where it ended about as high."""
+    fall, highest = change_in(entry, "fall"), entry["true_accuracy"]["peak"]
+    if fall is not None and has_fallen(entry):
+        return SAID["peak"].format(peak=highest)
+    if fall is None or -fall.mean < FALL:
+        return ""
+    return SAID["unsure peak"].format(peak=highest, needed=needed_for(fall, entry["evidence"]["looks"]))
+
+
+def problems_of(found: Change, looks: int = 1) -> str:
+    """`50 problems; about 400 would tell`: how many there were, and how many show a change of this size."""
+    return SAID["problems"].format(count=found.problems, needed=needed_for(found, looks))
+
+
+def needed_for(found: Change, looks: int = 1) -> str:
+    """`; about 400 would tell`: how many problems show a change of this size; empty where they are too many."""
+    needed = found.problems_for(abs(found.mean), looks) if found.mean else 0
+    return SAID["needed"].format(needed=needed) if 0 < needed <= MOST_PROBLEMS else ""
+
+
+def standing(arms: Arms, problems: int | None) -> str:
     """The clause about several runs: where each arm ended, the best first."""
     key = next((key for key in METRICS if ends_of(arms, key)), None)
     if key is None:
@@ -113,9 +156,9 @@ def standing(arms: Arms) -> str:
     if max(map(len, arms.values())) > 1 and key != "reward":
         metric = f"mean {metric}"
     if len(order) > MOST_ARMS:
-        best, last = (f"{ends[arm]:.2f} ({arm})" for arm in (order[0], order[-1]))
+        best, last = (f"{ends[arm]:.2f}{within(arms[arm], key, problems)} ({arm})" for arm in (order[0], order[-1]))
         return SAID["many arms"].format(steps=steps, metric=metric, count=len(order), best=best, last=last)
-    parts = [f"{ends[arm]:.2f} ({arm}{exploited_in(arms[arm])})" for arm in order]
+    parts = [f"{ends[arm]:.2f}{within(arms[arm], key, problems)} ({arm}{exploited_in(arms[arm])})" for arm in order]
     return SAID["arms"].format(steps=steps, metric=metric, ends=join_words(parts))
 
 
@@ -154,16 +197,18 @@ def result(summary: Mapping[str, Any]) -> str:
     ours = "cooper" if "cooper" in ends else best_first[0]
     names = {"ours": ours.capitalize() if ours in ARM_ORDER else ours}  # a name that a user gave stays as it is
     if len(ends) == 1:
-        told = change(summary["base"]["true_accuracy"], ends[ours])
+        told = changed(summary["base"]["true_accuracy"], arms[ours])
         return SAID["alone"].format(**names, change=told, steps=steps_of(arms[ours]))
     names["theirs"] = theirs = next(arm for arm in best_first if arm != ours)
-    found = difference(arms[ours], arms[theirs], summary.get("heldout_problems"))
+    found = difference(arms[ours], arms[theirs], summary.get("heldout_problems"), len(ends) - 1)
     if found is None:
         return SAID["no seed"].format(**names)
     accuracies = f"true accuracy {found.ours:.3f} and {found.theirs:.3f}"
     if not found.counted:
         return SAID["one seed"].format(**names, ends=accuracies)
-    interval = f"difference {found.mean:+.3f} (95 % interval {found.low:+.3f} to {found.high:+.3f}, {found.counted})"
+    needed = SAID["needed"].format(needed=found.needed) if not found.sign and 0 < found.needed <= MOST_PROBLEMS else ""
+    bounds = f"95 % interval {found.low:+.3f} to {found.high:+.3f}, {found.counted}{needed}"
+    interval = f"difference {found.mean:+.3f} ({bounds})"
     which = {1: "won", -1: "lost", 0: "tied"}[found.sign]
     return SAID[which].format(**names, ends=accuracies, interval=interval)
 
@@ -176,22 +221,46 @@ def exploitation(arms: Arms) -> str:
         return SAID["several exploited"].format(arms=join_words([*found]), falls=join_words(falls))
     static = arms.get("static", [])
     for arm, hits in found.items():
-        what = "the frozen reward model" if arm == "static" else f"the reward of {arm}"
+        what = reward_of(arm)
         often = f" in {len(hits)} of {len(arms[arm])} runs" if len(arms[arm]) > 1 else ""
         reward, fall = span(hits, "reward"), span(hits, "true_accuracy", "peak")
         return SAID["exploited"].format(what=what, often=often, reward=reward, fall=fall)
     if not ends_of(arms, "true_accuracy"):
         return SAID["unknown"]
-    if mean_of(static, "true_accuracy", "end") is None:
+    for arm, entries in arms.items():
+        for entry in filter(may_be_exploited, entries):
+            fall, found_fall = span([entry], "true_accuracy", "peak"), change_in(entry, "fall")
+            assert found_fall
+            counted = problems_of(found_fall, entry["evidence"]["looks"])
+            return SAID["unsure"].format(what=reward_of(arm), problems=counted, fall=fall)
+    return unexploited(arms, static)
+
+
+def unexploited(arms: Arms, static: Sequence[Entry]) -> str:
+    """What is said where no run may have been exploited: how sure that is."""
+    measured = mean_of(static, "true_accuracy", "end") is not None
+    own = static if measured else [*chain(*arms.values())]
+    falls = [(found, entry["evidence"]["looks"]) for entry in own if (found := change_in(entry, "fall"))]
+    if not falls:
+        return SAID["uncounted"]
+    fallen = [*filter(has_fallen, static)]
+    if fallen and mean(fallen, "true_accuracy", "peak") - mean(fallen, "true_accuracy") >= FALL:
+        reward, fall = span(fallen, "reward"), span(fallen, "true_accuracy", "peak")
+        return SAID["only fell"].format(fall=fall, reward=reward, why="too small a rise for exploitation")
+    missed, count = max((-found.interval(looks)[0], found.problems) for found, looks in falls)
+    if missed >= FALL:
+        what = reward_of("static") if measured else "a reward"
+        return SAID["not shown"].format(what=what, missed=missed, count=count)
+    if not measured:
         return SAID["none exploited"].format(model=reward_model(arms))
-    peak, end = mean(static, "true_accuracy", "peak"), mean(static, "true_accuracy")
-    if peak - end >= FALL:
-        small = mean(static, "reward") - mean(static, "reward", "start") < RISE
-        why = "too small a rise for exploitation" if small else "but not both in one run"
-        reward, fall = span(static, "reward"), span(static, "true_accuracy", "peak")
-        return SAID["only fell"].format(fall=fall, reward=reward, why=why)
     often = f" in any of {len(static)} runs" if len(static) > 1 else ""
-    return SAID["not exploited"].format(often=often, end=end, peak=peak)
+    end, highest = mean(static, "true_accuracy"), mean(static, "true_accuracy", "peak")
+    return SAID["not exploited"].format(often=often, end=end, peak=highest)
+
+
+def reward_of(arm: str) -> str:
+    """An arm's reward, in words."""
+    return "the frozen reward model" if arm == "static" else f"the reward of {arm}"
 
 
 def reward_model(arms: Arms) -> str:
@@ -216,10 +285,35 @@ def sentence(*clauses: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def change(start: float | None, end: float) -> str:
-    """`rose from 0.41 to 0.82`, as the rounded figures say it."""
+def change(start: float | None, end: float, found: Change | None, sign: int | None = None) -> str:
+    """`rose from 0.41 to 0.82`, where that is beyond error.
+
+    Args:
+        found: the change with its test; None where there is none.
+        sign: what is shown, where it is not the test that shows it.
+    """
+    sign = found.sign() if found and sign is None else sign
     if start is None:
         return f"ended at {end:.2f}"
+    if sign is None:
+        return f"was {start:.2f} and then {end:.2f}"
+    if not sign:
+        return SAID["same"].format(start=start, end=end, problems=f", {problems_of(found)}" if found else "")
+    return moved(start, end)
+
+
+def changed(start: float | None, entries: Sequence[Entry]) -> str:
+    """The change of an arm from the start: of one run by its test, of several by Student's over the seeds."""
+    found = [each for entry in entries if (each := change_in(entry, "change"))]
+    end = mean(entries, "true_accuracy")
+    if len(found) < 2:
+        return change(start, end, found[0] if found else None)
+    low, high = mean_interval([each.mean for each in found])
+    return change(start, end, None, (low > 0) - (high < 0))
+
+
+def moved(start: float, end: float) -> str:
+    """`rose from 0.41 to 0.82`, as the rounded figures say it."""
     if f"{start:.2f}" == f"{end:.2f}":
         return f"stayed at {end:.2f}"
     return f"{'rose' if end > start else 'fell'} from {start:.2f} to {end:.2f}"
@@ -237,11 +331,6 @@ def steps_of(entries: Sequence[Entry]) -> str:
 def alarm_steps(entries: Iterable[Entry]) -> list[int]:
     """The step of the alarm in each run that had one."""
     return [entry["alarm"]["step"] for entry in entries if entry["alarm"]["step"] is not None]
-
-
-def ends_of(arms: Arms, metric: str) -> dict[str, float]:
-    """Where each arm that has the metric ended."""
-    return {arm: end for arm, entries in arms.items() if (end := mean_of(entries, metric, "end")) is not None}
 
 
 def mean(entries: Sequence[Entry], metric: str, when: str = "end") -> float:

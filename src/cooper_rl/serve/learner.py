@@ -139,7 +139,9 @@ class Learner:
         due = step in (0, self.settings.max_steps) or bool(every and step % every == 0)
         if self.heldout is None or not due:
             return {}
-        return self.heldout.measure(None, None, self.cooper.reward_model, self.cooper.verifier)
+        found = self.heldout.measure(None, None, self.cooper.reward_model, self.cooper.verifier)
+        self.cooper.journal.measured(step, self.heldout.last)
+        return found
 
     def save(self) -> LearnAnswer:
         """Writes a checkpoint now. The guard checks all of its set before, and may roll updates back."""

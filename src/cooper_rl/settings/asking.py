@@ -249,6 +249,11 @@ def check_server_settings(settings: ServeSettings) -> str:
         raise BadInputError("reward_model_sharded: the server is one process; set it to false")
     if settings.credit != "outcome":
         raise BadInputError(f"credit = {settings.credit}: the server gives rewards of whole completions; set outcome")
+    if settings.reward_model_alone_steps:
+        raise BadInputError(
+            "reward_model_alone_steps: the policy is the client's; set it to 0, and the client's learning rate to 0 in"
+            " those steps"
+        )
     schedule = settings.reward_model_lr_scheduler_type
     if settings.cotrain and settings.max_steps < 1 and not schedule.startswith("constant"):
         raise BadInputError(

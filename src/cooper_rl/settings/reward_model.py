@@ -208,6 +208,9 @@ class PairSettings:
     rewrites by a language model. perturb changes the right one's answer. shuffle takes another problem's."""
     pairs_per_prompt: int = setting(2, least=1)
     """Number of pairs per prompt, made of its rollouts; the paper makes 1."""
+    pairs_balanced: bool = True
+    """Give each prompt pairs_per_prompt pairs; false gives a prompt with more wrong rollouts more of them, and the step
+    as many in all."""
     mined_max_right: float = setting(0.05, least=0, most=1)
     """Do not mine, or replay as wrong, a rollout whose estimated probability of being right after all is above this; 1
     teaches whatever the rule calls wrong."""
@@ -243,6 +246,11 @@ class UpdateSettings:
     """Learning-rate schedule of the reward model."""
     reward_model_warmup_steps: int = setting(0, least=0)
     """Warm up the reward model's learning rate from 0 over N of its steps."""
+    reward_model_update_steps: int = setting(1, least=1)
+    """Update the reward model on every N-th batch; the batches between make no pairs, but are replayed."""
+    reward_model_alone_steps: int = setting(0, least=0)
+    """Train the reward model alone on the first N batches: the policy writes them and takes no step. Its learning
+    rate's schedule goes on."""
     reward_model_max_grad_norm: float = setting(1.0, least=0)
     """Clip the reward model's gradient to this norm."""
     reward_model_sharded: bool = False

@@ -56,7 +56,7 @@ class RewardModelUpdater:
 
     Args:
         reward_model: already on its device, and already sharded if it is to be.
-        num_training_steps: length of the learning rate's schedule, in updates of the reward model.
+        num_training_steps: length of the learning rate's schedule, in batches of the run.
     """
 
     def __init__(self, reward_model: VerifyRM, settings: CooperSettings, num_training_steps: int = 1) -> None:
@@ -80,12 +80,12 @@ class RewardModelUpdater:
         self.start = self._kept("weight.") if settings.reads_doubt else {}
 
     def create_scheduler(self, num_training_steps: int) -> None:
-        """Makes the learning rate's schedule over this many updates of the reward model."""
+        """Makes the learning rate's schedule over a run of this many batches, not each of which has an update."""
         self.scheduler = get_scheduler(
             self.settings.reward_model_lr_scheduler_type,
             self.optimizer,
             num_warmup_steps=self.settings.reward_model_warmup_steps,
-            num_training_steps=num_training_steps,
+            num_training_steps=max(1, num_training_steps // self.settings.reward_model_update_steps),
         )
 
     @property

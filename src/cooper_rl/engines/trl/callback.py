@@ -37,6 +37,8 @@ WITHOUT = (
     " model, and no alarm and no signal ends the run; give the trainer callbacks=[cooper.callback]"
 )
 
+NEEDS_CALLBACK = "the policy waits only where the trainer has callbacks=[cooper.callback], and not under DeepSpeed"
+
 
 class CooperCallback(TrainerCallback):  # type: ignore[misc]
     """The callback of a `CooperReward`, for any trainer with the events of transformers."""
@@ -81,6 +83,8 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
             learns = self.in_step and bool(self.model.training)
         else:
             self.warn_once(WITHOUT)
+            if self.reward.settings.reward_model_alone_steps:
+                raise BadInputError(f"reward_model_alone_steps: {NEEDS_CALLBACK}")
             model = getattr(getattr(log_metric, "__self__", None), "model", None)
             learns = bool(getattr(model, "training", True))
             if self.reward.batch is not None and self.reward.batch.step != step:
@@ -98,8 +102,10 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
         dataloader = others.get("train_dataloader")
         check_first(self.reward, state, args, None if self.data_checked else dataloader)
         check_template(processing_class, dataloader, args)
+        if self.reward.settings.reward_model_alone_steps and getattr(args, "deepspeed_plugin", None):
+            raise BadInputError(f"reward_model_alone_steps: {NEEDS_CALLBACK}")
         core, self.started = self.reward.build(), time.monotonic()
-        first = partial(measure, self.reward, model, processing_class, self.accelerator)
+        first = partial(measure, self.reward, model, processing_class, self.accelerator, 0)
         begin_run(self, core, state, dataloader, first)
         self.signals.install()
 
@@ -121,6 +127,8 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
         check_engine(self.accelerator, self.reward.core)
         dropped = drop_gradient(model, self.reward.core, args.device)
+        if self.reward.core.schedule.policy_waits(fresh=self.reward.batch is not None):
+            model.zero_grad()  # without a gradient the optimiser leaves weights and moments alone
         self.metrics.keep({"policy/skipped": float(dropped)})
         self.reward.core.skips.count("policy", dropped)
 
@@ -151,7 +159,7 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
         measures = state.global_step == state.max_steps or (every and state.global_step % every == 0)
         due = measures and (reward.heldout is not None or self.metrics.exact)
         if due:
-            metrics.update(measure(reward, model, processing_class, self.accelerator))
+            metrics.update(measure(reward, model, processing_class, self.accelerator, state.global_step))
         last = state.global_step >= state.max_steps and not self.metrics.exact
         if (due or saving or control.should_training_stop) and not last:
             control.should_log = True  # with logging_steps > 1 these metrics would wait, or be lost by a resume
@@ -278,7 +286,7 @@ def trains(frame: FrameType | None) -> bool:
     return frame is not None
 
 
-def measure(reward: Any, model: Any, tokenizer: Any, accelerator: Accelerator | None) -> dict[str, float]:
+def measure(reward: Any, model: Any, tokenizer: Any, accelerator: Accelerator | None, step: int) -> dict[str, float]:
     """The metrics of the held-out measurements; empty where the CooperReward has none. Every rank calls it."""
     if reward.heldout is None:
         return {}
@@ -288,6 +296,7 @@ def measure(reward: Any, model: Any, tokenizer: Any, accelerator: Accelerator | 
         accelerator.autocast(),
     ):
         found: dict[str, float] = reward.heldout.measure(policy, tokenizer, reward.core.reward_model, reward.verifier)
+    reward.core.journal.measured(step, reward.heldout.last)
     return found
 
 

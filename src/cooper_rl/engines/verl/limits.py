@@ -129,6 +129,10 @@ def check_method(settings: TrainSettings) -> None:
     """
     if settings.credit not in ONLY["credit"]:
         raise BadInputError(f"credit = {settings.credit!r}: the verl engine supports 'outcome' only; leave it out")
+    if settings.reward_model_alone_steps:
+        raise BadInputError(
+            "reward_model_alone_steps: on verl the policy cannot wait; set it to 0, or use --engine trl"
+        )
     if settings.asks_assistant and not settings.assistant_base_url:
         raise BadInputError(
             "assistant_base_url is not set: on verl the assistant runs on a server of its own; name it, or give the"

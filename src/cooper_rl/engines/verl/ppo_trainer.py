@@ -115,6 +115,7 @@ class CooperPPOTrainer(PPOTrainerSync):  # type: ignore[misc]
         if self.global_steps == 1:
             of_reward_model = self.measured.of_reward_model(self.cooper.reward_model)
             self.cooper.journal.log(0, {**self.measured.of_policy(), **of_reward_model})
+            self.cooper.journal.measured(0, self.measured.take_outcomes())
             self.cooper.begin()
 
     def _compute_reward_colocate(self, batch: Any, metrics: dict[str, Any] | None = None) -> Any:
@@ -195,6 +196,7 @@ class CooperPPOTrainer(PPOTrainerSync):  # type: ignore[misc]
         if self._is_due(self.settings.heldout_steps) or global_steps >= self.total_training_steps:
             metrics.update(self.measured.of_reward_model(self.cooper.reward_model))
         self.cooper.journal.log(global_steps, {**row_of(metrics, timing_raw), **self.report.metrics})
+        self.cooper.journal.measured(global_steps, self.measured.take_outcomes())
         if self.saved == global_steps:  # not before: a resumed run does not write the line of this step again
             run_files.finish_checkpoint(self._folder(), global_steps, self.settings.save_total_limit)
         if self.report.stop and global_steps < self.total_training_steps:

@@ -43,8 +43,11 @@ class Validation:
     def __init__(self, heldout: HeldOut | None, settings: TrainSettings, verifier: RuleVerifier) -> None:
         self.heldout = heldout or HeldOut(settings, [])
         self.known = {problem.question: problem for problem in self.heldout.problems}
+        self.place = {question: place for place, question in enumerate(self.known)}
         self.verifier = verifier
         self.judged: list[tuple[bool, bool]] = []
+        self.asked: list[str] = []
+        self.outcomes: dict[str, Any] = {}  # of the measurement that no line has yet
 
     def judge(self, samples: Sequence[Sample]) -> list[float]:
         """1 for each completion that the rule finds CORRECT, else 0; verl shows them as its validation's rewards."""
@@ -53,19 +56,31 @@ class Validation:
         ]
         found = self.heldout.judge(problems, [s.completion for s in samples], self.verifier)
         self.judged += found
+        self.asked += [s.question for s in samples]
         return [float(by_rule) for by_rule, _ in found]
 
     def begin(self) -> None:
         """A validation begins."""
-        self.judged = []
+        self.judged, self.asked, self.outcomes = [], [], {}
 
     def of_policy(self) -> dict[str, float]:
-        """The metrics of the last validation."""
-        return self.heldout.metrics_of(self.judged, None)
+        """The metrics of the last validation. Which problems were solved is known where each was asked once."""
+        order = sorted(range(len(self.asked)), key=lambda i: self.place.get(self.asked[i], -1))
+        metrics = self.heldout.metrics_of([self.judged[i] for i in order], None)
+        if [self.asked[i] for i in order] == [problem.question for problem in self.heldout.problems]:
+            self.outcomes |= self.heldout.last
+        return metrics
 
     def of_reward_model(self, reward_model: RewardModel | None) -> dict[str, float]:
         """The reward model's accuracy on the held-out triples; empty where there are none."""
-        return self.heldout.metrics_of([], reward_model)
+        metrics = self.heldout.metrics_of([], reward_model)
+        self.outcomes |= self.heldout.last
+        return metrics
+
+    def take_outcomes(self) -> dict[str, Any]:
+        """What a line of heldout.jsonl has beside the step; empty where it was taken before."""
+        taken, self.outcomes = self.outcomes, {}
+        return taken
 
 
 def row_of(metrics: Mapping[str, Any], times: Mapping[str, float]) -> dict[str, float]:
