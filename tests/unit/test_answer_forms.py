@@ -13,7 +13,7 @@ from cooper_rl.verifiers.math.form import Comparison, compare
 from cooper_rl.verifiers.math.number import number
 from cooper_rl.verifiers.math.reader import form_of
 from cooper_rl.verifiers.math.stated import read
-from cooper_rl.verifiers.math.verifier import explain
+from cooper_rl.verifiers.math.verifier import MathVerifier, explain
 
 SAME = {Comparison.EQUAL: True, Comparison.DIFFERENT: False, Comparison.OPEN: None, Comparison.NOT_KNOWN: None}
 
@@ -298,6 +298,12 @@ def test_equality_is_symmetric_but_for_rounding_and_bases(reference, answer):
         ("**The answer is 42** apples", "42"),
         ("The answer is 3*x**2 + 1.", "3*x**2 + 1"),
         ("The answer is 3. Wait, no. The answer is 4.", "4"),
+        ("ENDERGEBNIS: 5", "5"),
+        ("End result: 5", "5"),
+        ("The weekend result: 5", "5"),
+        ("In İzmir the answer is 5.", "5"),
+        ("#### \nA: 5", "A: 5"),
+        (r"The answer is 5. \color{FFFFFF}{\boxed{7}}", "5"),
         ("12", "12"),
         ("The answer is 18. I checked it: the answer is correct.", "18"),
         (r"<think>Perhaps \boxed{3}, or the answer is 4.</think>" "\n\nknight", "knight"),
@@ -440,6 +446,10 @@ def test_a_rounded_reference_accepts_what_rounds_to_it(reference, answer):
         (r"2 - 3(4 - 5)", 5),
         (r"\sqrt[3]{8}", 2),
         (r"10^{-2}", 0.01),
+        (r"2\sin 30°", 1),
+        (r"\cos^2(\pi/3) \tan 45°", 0.25),
+        (r"\log_{2}(8) + \log(1000) - \ln(1)", 6),
+        (r"\binom{6}{2} + 1", 16),
     ],
 )
 def test_estimates(text, value):
@@ -447,18 +457,93 @@ def test_estimates(text, value):
 
 
 @pytest.mark.parametrize(
-    "text", [r"\sin 2", "2 5", r"2\frac{1}{2}", "1/2x", "x!", "2^{400}", "1/0", "(", "x^", "x_1", ""]
+    ("text", "value"),
+    [
+        ("2^2 * 3^3 * 4^4", 27648),
+        ("600 - 407", 193),
+        (r"\frac{2}{3} - \frac{1}{6}", Fraction(1, 2)),
+        (r"\frac{2^{400} - 1}{2^{400} + 1}", Fraction(2**400 - 1, 2**400 + 1)),
+        (r"\binom{31}{28}", 4495),
+        *((text, None) for text in ("2^{1/2}", r"\sqrt{4}", "x - x + 1", "0.5 + 0.5", "007", "2(3)", r"\pi^0")),
+    ],
+)
+def test_only_whole_numbers_with_signs_are_exact(text, value):
+    assert estimate.of_text(text).exact == value
+
+
+@pytest.mark.parametrize(
+    ("reference", "answer", "verdict"),
+    [
+        (r"2^2 \cdot 3^3 \cdot 4^4", "27648", Verdict.CORRECT),
+        (r"\frac{2^{400} - 1}{2^{399}}", r"2 - \frac{1}{2^{399}}", Verdict.CORRECT),
+        (r"\sqrt{3}", r"135^\circ", Verdict.INCORRECT),
+        ("2^{2008} - 2", "2", Verdict.INCORRECT),
+        ("3^{2007}", r"\sqrt{10}", Verdict.INCORRECT),
+        (r"-x^7-2x^5+x^2", r"\frac{\pi}{6}", Verdict.UNPARSEABLE),
+        (r"\sec x", "-1 - i", Verdict.UNPARSEABLE),
+        (r"75^\circ", "1 + i", Verdict.UNPARSEABLE),
+        (r"\tan x", r"\frac{5}{18}", Verdict.UNPARSEABLE),
+        (r"\frac{a_1^9}{(2a_1 - 1)^9}", "-1", Verdict.UNPARSEABLE),
+        (r"60^\circ", "-2x - 7", Verdict.UNPARSEABLE),
+        (r"\log(100)", "5", Verdict.UNPARSEABLE),  # a logarithm whose base is not said
+        ("256", r"2^8 - \sqrt{f(1)))", Verdict.UNPARSEABLE),
+    ],
+)
+def test_answers_that_need_no_computer_algebra(monkeypatch, reference, answer, verdict):
+    monkeypatch.setattr(algebra, "latex2sympy", lambda *_, **__: pytest.fail("sympy was asked"))
+    algebra.parse.cache_clear()
+    assert MathVerifier().explain(reference, rf"\boxed{{{answer}}}").verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("reference", "answer"),
+    [
+        (r"-\sqrt{3}", r"\frac{\sin 100^\circ (1 + 4\cos 100^\circ)}{\cos 100^\circ}"),
+        (r"\sin 2\theta", r"2\sin\theta\cos\theta"),
+        (r"\log_{2}(8)", "3"),
+        (r"k\pi", r"n\pi"),
+    ],
+)
+def test_what_is_equal_with_functions_stays_correct(reference, answer):
+    assert MathVerifier().explain(reference, rf"\boxed{{{answer}}}").verdict is Verdict.CORRECT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"\sin A \cos B",
+        r"\sin^{-1}(x)",
+        r"\tan 90°",
+        r"\binom{6}{1}3",
+        "y^a_1",
+        r"1/\sin(x) y",
+        "2 5",
+        r"2\frac{1}{2}",
+        "1/2x",
+        "x!",
+        "x^{400}",
+        "2^{30000}",
+        "1/0",
+        "(",
+        "x^",
+        "x_",
+        "asinb",
+        "",
+    ],
 )
 def test_what_is_not_estimated(text):
     assert estimate.of_text(text) is None
 
 
+FUNCTIONS = ("sin", "cos", "tan", "cot", "sec", "csc", "ln", "log", "log_2", "sin^2")
 TERMS = st.recursive(
-    st.integers(-9, 9).map(lambda n: f"({n})") | st.sampled_from(["x", "y", "k", r"\pi", r"\sqrt{2}"]),
+    st.integers(-9, 9).map(lambda n: f"({n})")
+    | st.sampled_from(["x", "k", r"\theta", "a_1", r"\pi", r"\sqrt{2}", "30°"]),
     lambda term: st.one_of(
         st.tuples(term, st.sampled_from("+-*"), term).map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
         st.tuples(term, term).map(lambda t: rf"\frac{{{t[0]}}}{{{t[1]}}}"),
         st.tuples(term, st.integers(-2, 3)).map(lambda t: f"({t[0]})^{{{t[1]}}}"),
+        st.tuples(st.sampled_from(FUNCTIONS), term).map(lambda t: rf"\{t[0]}({t[1]})"),
     ),
     max_leaves=6,
 )
@@ -470,7 +555,7 @@ def test_a_quick_no_is_never_said_to_what_is_equal(text, other):
     """Against the exact comparison: of an expression with itself rewritten, and of two at random."""
     for a, b in ((text, f"{other} + {text} - {other}"), (text, rf"\frac{{2 {text}}}{{2}}"), (text, other)):
         left, right = estimate.of_text(a), estimate.of_text(b)
-        if left and right and left.differs_from(right, 0.0):
+        if left and right and left.differs_from(right, 0.0, 0.0):
             exact = [algebra.parse(side) for side in (a, b)]
             assert None in exact or algebra.equal_values(*exact) is not True
 

@@ -10,14 +10,17 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
+import pint
 import pytest
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers import RuleVerifier, pool, worker
 from cooper_rl.verifiers.kinds import complete_of
+from cooper_rl.verifiers.math import units
 from cooper_rl.verifiers.simple import explain_gsm8k_flexible, explain_gsm8k_strict
 from cooper_rl.verifiers.stream import verify_stream
 
@@ -444,7 +447,22 @@ def test_what_was_read_whole_has_nothing_unread(verifier):
     assert verifier.explain("5 km", r"\boxed{5000 \text{ m}}").unread is None
 
 
+def test_the_units_are_those_of_pint():
+    """Of pint's definitions only some are loaded, which must change no factor and no dimension."""
+    whole = pint.UnitRegistry(non_int_type=Fraction)
+    names = {units._SPELLINGS.get(name, name) for name in (*units._NAMES.values(), *units._SIGNS.values())}
+    known = sorted(name for name in names - {*units._CALENDAR} if "dollar" not in name and name != "cent")
+    known = [name for name in known if "molar" not in name and name not in units.CURRENCIES.values()]
+    assert len(known) > 300
+    for name in known:
+        factor, root = whole.get_root_units(name, check_nonmult=False)
+        found = units.measure(name)
+        assert found.factor == factor
+        assert found.dimension in ("angle", frozenset(root.dimensionality.items()))
+    assert units.measure("degF").offset == Fraction(45967, 180)
+
+
 def test_the_first_unit_is_not_late():
-    """pint takes a second or two to load, which counts against no item's deadline."""
+    """pint takes half a second to load, which counts against no item's deadline."""
     with RuleVerifier(deadline_seconds=0.7, workers=1) as verifier:
         assert verifier.verify("1 km", r"\boxed{1000 \text{ m}}") is Verdict.CORRECT

@@ -14,7 +14,8 @@ from typing import Any
 import sympy
 from latex2sympy2_extended import latex2sympy
 
-from cooper_rl.verifiers.math.markup import CLOSE, OPEN
+from cooper_rl.verifiers.math.estimate import ARGUMENT, IN_DEGREES
+from cooper_rl.verifiers.math.markup import CLOSE, OPEN, balanced
 
 DIGITS = 40
 MAX_OPERATIONS = 600
@@ -29,11 +30,7 @@ _BRACKET_EXPONENT = re.compile(r"\^ ?\(([^()]*)\)")
 _DECIMAL = re.compile(r"(?<![\d.])(\d*)\.(\d+)(?![\d.])")
 # The parser misreads these: it adds 2 and 5 in "2 5", and drops primes and bases. "0000" is not meant as a number.
 _UNREADABLE = re.compile(r"\d\s+\d|\d ?_|'|\\l?dots|(?<![\d.,])00")
-_ARGUMENT = re.compile(
-    r"(\\(?:sin|cos|tan|cot|sec|csc|ln|log)(?: ?\^ ?\{? ?-?\d+ ?\}?)?) ?"
-    r"(\d*(?:[A-Za-z]|\\[a-z]+)|\d+)(?![\dA-Za-z^_({\\])"
-)
-_IN_DEGREES = re.compile(r"(\d+(?:\.\d+)?|[A-Za-z]|\\[a-z]+|\([^()]*\)) ?°")
+_NO_EXPRESSION = re.compile(r"[=<>]|[-+*/^] *\Z")
 _LETTER = re.compile(
     r"\\[A-Za-z]+|(?P<letter>[A-Za-z])(?P<primes>'*)(?: ?_ ?(?:\{(?P<index>[A-Za-z0-9, ]*)\}|(?P<short>\w)))?(?! ?_)"
 )
@@ -70,13 +67,16 @@ def _marked_letter(found: re.Match[str]) -> str:
 @lru_cache(maxsize=4096)
 def parse(text: str) -> Any | None:
     """A text without markup as a sympy expression. None if it cannot be read or is too large to compare."""
-    text = _IN_DEGREES.sub(r"(\1*\\pi/180)", text.replace(OPEN, " ").replace(CLOSE, " "))
+    text = text.replace(OPEN, " ").replace(CLOSE, " ")
+    if _NO_EXPRESSION.search(text) or not balanced(text):  # the parser takes long to find that out
+        return None
+    text = IN_DEGREES.sub(r"(\1*\\pi/180)", text)
     text = _CHOOSE.sub(lambda found: "\\binom{{{}}}{{{}}}".format(*filter(None, found.groups())), text)
     text = _DECIMAL.sub(lambda d: f"\\frac{{{int(d.group(1) + d.group(2))}}}{{1{'0' * len(d.group(2))}}}", text)
     text = _LETTER.sub(_marked_letter, _FUNCTION.sub(r"\\\1", text))
     text = _FRACTION_EXPONENT.sub(r"^{\1}", text)
     text = _ROOT.sub(r"\\sqrt{\1}", _BRACKET_EXPONENT.sub(r"^{\1}", _LONG_EXPONENT.sub(r"^{\1}", text)))
-    text = _ARGUMENT.sub(r"\1(\2)", text)  # otherwise \cot t \cdot x is read as the cotangent of t x
+    text = ARGUMENT.sub(r"\1(\2)", text)
     if _UNREADABLE.search(text):
         return None
     try:

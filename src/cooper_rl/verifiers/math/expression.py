@@ -152,17 +152,20 @@ def _as_number(form: Number | Expression, value: Any) -> Number:
 
 
 def _by_estimate(reference: Number | Expression, answer: Number | Expression) -> Comparison | None:
-    """What floating-point values say of two plain expressions; None if nothing. They never show that two are equal."""
-    if _arguments(reference) or _arguments(answer):
+    """What estimates say of two expressions; None if nothing. Only exact values show that two are equal."""
+    own, its = _arguments(reference), _arguments(answer)
+    if own and its and own != its:
         return None
     a, b = _estimate(reference), _estimate(answer)
     if a is None or b is None:
         return None
+    if a.exact is not None and a.exact == b.exact:
+        return Comparison.EQUAL
     digits = (form.decimals for form in (reference, answer) if isinstance(form, Number) and form.decimals is not None)
     rounding = max((10.0**-count for count in digits), default=0.0)
-    if not a.differs_from(b, rounding + 2 / NEAR * max(map(abs, (*a.values, *b.values)))):
+    if not a.differs_from(b, rounding, 2 / NEAR):
         return None
-    return Comparison.DIFFERENT if a.letters == b.letters else Comparison.OPEN
+    return Comparison.DIFFERENT if a.same_letters(b) else Comparison.OPEN
 
 
 def _is_ambiguous(form: Number | Expression) -> bool:
@@ -174,16 +177,13 @@ def _is_ambiguous(form: Number | Expression) -> bool:
 def _estimate(form: Number | Expression) -> estimate.Estimate | None:
     if isinstance(form, Expression):
         return estimate.of_text(form.text)
-    try:
-        return None if form.degrees else estimate.of_number(float(form.value))
-    except OverflowError:
-        return None
+    return estimate.of_number(form.value, degrees=form.degrees)
 
 
 def has_letters(expression: Expression) -> bool:
     """Whether an expression surely has letters, so that its value is not a single number as that of e^2 and 8C3 is."""
     found = estimate.of_text(expression.text)
-    return found is not None and bool(found.letters - {"e"}) and not _CHOOSE.search(expression.text)
+    return found is not None and found.plain and bool(found.letters - {"e"}) and not _CHOOSE.search(expression.text)
 
 
 def _text(form: AnswerForm) -> str:

@@ -30,6 +30,7 @@ _SYNONYMS = {
     **dict.fromkeys(("quad", "qquad", "space", "enspace", "thinspace"), " "),
     **dict.fromkeys(("lor", "or"), " or "),
 }
+_UNMARKED = re.compile(r"[-+A-Za-z0-9 .,:;/%()=!?]*")
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
 _TEXT = re.compile(
     r"\\(?:text|textbf|textit|textrm|textsf|texttt|mathrm|mbox|operatorname|mathbf|mathit|mathsf|rm|bf)\s*\{((?:[^{}]|\{[^{}]*\})*)\}"
@@ -79,15 +80,16 @@ _THIN = "\u00a0\u2007\u2009\u202f"
 _GROUPS = re.compile(  # 1\,234\,567, 1{,}234 and 1 234 with a thin space
     rf"(?<![\d.,])(?P<first>\d{{1,3}})(?P<rest>(?:(?:\\[,;:!]|\{{,\}}|\{{\\,\}}|,\\! ?|[{_THIN}])\d{{3}})+)(?!\d)"
 )
+_GROUP_MARKS = ("\\,", "\\;", "\\:", "\\!", "{,}", "{\\,}")  # of _GROUPS, in a text whose characters are ours
+_OTHER_DIGIT = re.compile(r"[^\D0-9]")  # of another script
 _NO_DIGIT = re.compile(r"\D+")
-_HINTS = ("%", "<", "phantom", "white", "iffalse", "comment", "transparent")
-_COMMENTS = (
-    re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL),
-    re.compile(r"\\iffalse\b.*?(?:\\fi\b|\Z)", re.DOTALL),
-    re.compile(r"\\begin\{comment\}.*?(?:\\end\{comment\}|\Z)", re.DOTALL),
-    re.compile(r"(?:(?<=\n)|\A)[ \t]*%(?![%\d])[^\n]*"),  # a line of its own
-    re.compile(r"(?<=\s)%\s*\\(?:boxed|fbox)[^\n]*"),
-    re.compile(r"(?<=[\s.;,:!?])(?<![\w})$*] )%[^\n]*\\(?:boxed|fbox)[^\n]*"),  # 50 % is no comment
+_COMMENTS = (  # what a text must have for the pattern to find anything, which is looked for first, and the pattern
+    ("<!--", re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)),
+    ("\\iffalse", re.compile(r"\\iffalse\b.*?(?:\\fi\b|\Z)", re.DOTALL)),
+    ("{comment}", re.compile(r"\\begin\{comment\}.*?(?:\\end\{comment\}|\Z)", re.DOTALL)),
+    ("%", re.compile(r"(?:(?<=\n)|\A)[ \t]*%(?![%\d])[^\n]*")),  # a line of its own
+    ("%", re.compile(r"(?<=\s)%\s*\\(?:boxed|fbox)[^\n]*")),
+    ("%", re.compile(r"(?<=[\s.;,:!?])(?<![\w})$*] )%[^\n]*\\(?:boxed|fbox)[^\n]*")),  # 50 % is no comment
 )
 _HIDING_ELEMENT = re.compile(
     r"<(?P<tag>[a-z]+)\b[^<>]{0,200}(?:display\s*:\s*none|visibility\s*:\s*hidden|\bhidden\b|font-size\s*:\s*0"
@@ -103,9 +105,14 @@ _BRACE = re.compile(r"[{}]")
 @lru_cache(maxsize=8192)
 def strip_markup(text: str) -> str:
     """The answer without its markup. Only its first MAX_CHARACTERS characters are read."""
-    text = _CIRCLED.sub(lambda found: f"{found.group()},", text[:MAX_CHARACTERS])
+    text = text[:MAX_CHARACTERS]
+    if _UNMARKED.fullmatch(text) and ".." not in text:
+        return _strip_edges(text)
+    text = _CIRCLED.sub(lambda found: f"{found.group()},", text)
     text = plain_characters(text)
-    text = "".join(c if c.isprintable() else " " for c in text).replace(OPEN, "").replace(CLOSE, "")
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else " " for c in text)
+    text = text.replace(OPEN, "").replace(CLOSE, "")
     text = text.replace("\\!", "").replace("{,}", ",").replace("\\$", "").replace("\\%", "%")
     if "**" in text:
         text = _POWER.sub("^", _BOLD.sub(r"\1", text)).replace("**", "")
@@ -194,8 +201,8 @@ def plain_characters(text: str) -> str:
         text = _FRACTION.sub(lambda found: f"{found[1]} {_fraction(found[2])}", text)
         text = _GROUPS.sub(_join, text)
         text = unicodedata.normalize("NFKC", text.translate(_SIGNS)).translate(_SIGNS)
-        text = "".join(_digit(c) for c in text)
-    return _GROUPS.sub(_join, text) if "\\" in text or "{" in text else text
+        text = _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit.group())), text)
+    return _GROUPS.sub(_join, text) if any(mark in text for mark in _GROUP_MARKS) else text
 
 
 def _fraction(sign: str) -> str:
@@ -206,19 +213,15 @@ def _join(found: re.Match[str]) -> str:
     return found["first"] + _NO_DIGIT.sub("", found["rest"])
 
 
-def _digit(character: str) -> str:
-    if character.isascii() or not character.isdecimal():
-        return character
-    return str(unicodedata.decimal(character))
-
-
 def visible(text: str) -> str:
     """The text without what is hidden in it."""
-    if not any(hint in text for hint in _HINTS):
+    if "%" not in text and "<" not in text and "\\" not in text:
         return text
-    for pattern in _COMMENTS:
-        text = pattern.sub("", text)
-    text = _HIDING_ELEMENT.sub("", text)
+    for hint, pattern in _COMMENTS:
+        if hint in text:
+            text = pattern.sub("", text)
+    if "<" in text:
+        text = _HIDING_ELEMENT.sub("", text)
     while found := _HIDING_COMMAND.search(text):
         text = text[: found.start()] + text[_end_of_group(text, found) :]
     return text

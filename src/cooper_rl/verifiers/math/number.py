@@ -282,6 +282,9 @@ def may_be_rounded(a: Number, b: Number) -> bool:
     Whole numbers below 10,000 and fractions are taken as exact. Decimals with the same number of digits after the point
     may differ by one in the last of three or more digits.
     """
+    whole = a.decimals is b.decimals is None and a.value.denominator == b.value.denominator == 1
+    if whole and not _step(a) and not _step(b):
+        return False
     difference, size = abs(a.value - b.value), max(abs(a.value), abs(b.value))
     if a.decimals is not None and (a.decimals, a.percent) == (b.decimals, b.percent):
         step = _step(a) or Fraction(0)
@@ -293,7 +296,8 @@ def may_be_rounded(a: Number, b: Number) -> bool:
 
 def _step(number: Number) -> Fraction | None:
     """What the last digit of a decimal, or of a large round number, counts; None for exact values."""
-    round_number = number.value.denominator == 1 and number.value and number.value % 10_000 == 0
+    numerator, denominator = number.value.as_integer_ratio()
+    round_number = denominator == 1 and numerator and numerator % 10_000 == 0
     return written_step(number) or (Fraction(1) if round_number else None)
 
 

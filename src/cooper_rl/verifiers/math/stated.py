@@ -6,6 +6,7 @@ It works on text only; nothing is evaluated.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -35,9 +36,12 @@ _TAKEN_BACK = re.compile(
     re.IGNORECASE,
 )
 _EMPTY_BOX = re.compile(rf"{_BOX.pattern}\s*\}}")
-_STATED = re.compile(
-    r"(?:\b(?:final |correct |right )?(?:answer|option|choice)\s*(?:is|:|=|would be|must be)"
-    r"|####|\b(?:answer|(?:final |end)?(?:result|ergebnis))\b\W{0,6}:|\nA:(?=[^\n]*\s*\Z)"
+_CUE_WORD = re.compile(  # with which a cue begins, in lower case; finding these first is ten times as fast
+    "answer|option|choice|####|result|ergebnis|\na:|antwort|réponse|reponse|respuesta|résultat|答"
+)
+_CUE = re.compile(
+    r"(?:\b(?:answer|option|choice)\s*(?:is|:|=|would be|must be)"
+    r"|####|(?:\b(?:answer|result|ergebnis)|(?<=\bend)(?:result|ergebnis))\b\W{0,6}:|\nA:(?=[^\n]*\s*\Z)"
     r"|\b(?:antwort|r[ée]ponse(?: finale)?|respuesta(?: final)?|resultado|r[ée]sultat)\W{0,4}\s*"
     r"(?::|\b(?:ist|lautet|est|es)\b)"
     r"|答案(?:是|为|為|\W{0,3}[:：])|答\s*[:：])"
@@ -144,9 +148,9 @@ def read(completion: str) -> Reading:
         corrected = first > 0 and bool(_CORRECTION.search(gaps[first]))
         return Reading(completion, _last_list(boxes, gaps), tuple(boxes), tuple(gaps[1:]), corrected=corrected)
     said_from = len(completion) - len(after) if taken_back else 0
-    cues = [cue for cue in _STATED.finditer(completion, said_from) if not _APPRAISAL.match(completion, cue.end())]
-    if cues:
-        return Reading(completion, _after_cue(completion[cues[-1].end() :]))
+    ends = [end for end in _ends_of_cues(completion, said_from) if not _APPRAISAL.match(completion, end)]
+    if ends:
+        return Reading(completion, _after_cue(completion[ends[-1] :]))
     if taken_back:
         return Reading(completion, None)
     text = _EMPTY_BOX.sub("", completion)
@@ -154,6 +158,15 @@ def read(completion: str) -> Reading:
         text = text[found.end() :]
     text = text.strip()
     return Reading(completion, text if 0 < len(text) <= MAX_BARE and "\n" not in text else None, bare=True)
+
+
+def _ends_of_cues(text: str, start: int) -> Iterator[int]:
+    """Where the cues end, such as "the answer is", that begin after this place."""
+    lowered = text.replace("İ", "I").lower()  # the one letter that is two in lower case
+    for word in _CUE_WORD.finditer(lowered, start):
+        if word.start() >= start and (cue := _CUE.match(text, word.start())):
+            start = cue.end()
+            yield start
 
 
 def _boxes(text: str) -> tuple[list[str], list[str]]:
@@ -255,14 +268,16 @@ def hedged(reading: Reading, *, in_boxes: bool = True) -> bool:
     Args:
         in_boxes: whether boxes that differ are enough, whatever stands between them.
     """
-    values = {box if _value(box) is None else _value(box) for box in set(reading.boxes)}
-    if len(values) > 1 and (in_boxes or any(_OR_BETWEEN.fullmatch(gap) for gap in reading.gaps)):
+    boxes = set(reading.boxes)
+    differ = len(boxes) > 1 and len({box if _value(box) is None else _value(box) for box in boxes}) > 1
+    if differ and (in_boxes or any(_OR_BETWEEN.fullmatch(gap) for gap in reading.gaps)):
         return True
     if not any(word in reading.completion for word in (" or", " Or", ",or", "aybe", "erhaps")):  # the patterns are slow
         return False
     if _DOUBT.search(reading.completion[-2 * MAX_BARE :]) and not _MAYBE.search(reading.completion):
         return True
-    pairs = [m.groups() for pattern in (_HEDGE, _MAYBE) for m in pattern.finditer(reading.completion)]
+    patterns = (_HEDGE, _MAYBE) if "could be" in reading.completion.lower() else (_HEDGE,)
+    pairs = [m.groups() for pattern in patterns for m in pattern.finditer(reading.completion)]
     return any(_value(a) != _value(b) for a, b in pairs)
 
 

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from importlib.resources import files
 from typing import Any
 
 from cooper_rl.verifiers import pipe
@@ -87,6 +88,13 @@ _POWERS = {
     " cubed": 3,
 }
 CURRENCIES = {"$": "dollar", "€": "euro", "£": "sterling", "¥": "yen", "₹": "rupee"}
+_OUR_DEFINITIONS = (
+    *("molar = mole / liter", "dollar = [dollar]", "cent = dollar / 100"),
+    *(f"{name} = [{name}]" for name in ("euro", "sterling", "yen", "rupee")),
+)
+_PINT_FILES = ("constants_en.txt", "default_en.txt")
+_NO_UNITS = re.compile(r"^@(?:context|system|defaults)\b.*?^@end", re.MULTILINE | re.DOTALL)
+_WORD = re.compile(r"[^\W\d]\w*")
 _TENS = frozenset(10**exponent for exponent in range(1, 13))
 _TIMES = frozenset((60, 3600, 24, 1440, 86400, 7, 168, 10080, 604800))
 _STEPS = {
@@ -170,28 +178,51 @@ def measure(unit: str) -> Measure:
     """What a unit of `known_unit` measures."""
     if unit in _CALENDAR:
         return Measure("calendar", Fraction(_CALENDAR[unit]))
-    registry = _registry()
-    one, offset = registry.Quantity(Fraction(1), unit).to_base_units(), Fraction(0)
-    factor = Fraction(one.magnitude)
+    registry, offset = _registry(), Fraction(0)
+    factor, root = registry.get_root_units(unit, check_nonmult=False)
     if unit in ("degC", "degF"):
-        offset = Fraction(registry.Quantity(Fraction(0), unit).to_base_units().magnitude)
-        factor -= offset
+        offset = Fraction(registry.Quantity(Fraction(0), unit).to_root_units().magnitude)
     angle = unit in ("degree", "radian", "revolution")
-    return Measure("angle" if angle else frozenset(one.dimensionality.items()), factor, offset)
+    return Measure("angle" if angle else frozenset(root.dimensionality.items()), Fraction(factor), offset)
 
 
 @lru_cache(maxsize=1)
 def _registry() -> Any:
-    with pipe.around_loading():  # it takes a second or two
+    with pipe.around_loading():  # it takes half a second
         import pint
 
-        registry: Any = pint.UnitRegistry(non_int_type=Fraction)
-    registry.define("molar = mole / liter")
-    registry.define("dollar = [dollar]")
-    registry.define("cent = dollar / 100")
-    for name in ("euro", "sterling", "yen", "rupee"):
-        registry.define(f"{name} = [{name}]")
+        registry: Any = pint.UnitRegistry(None, non_int_type=Fraction)
+        registry.load_definitions([*_definitions(), *_OUR_DEFINITIONS])
+        for name in {*_PREFIXED, *_PLAIN} - {*_CALENDAR}:  # pint keeps these, so that a prefix or a product is quick
+            registry.get_root_units(_SPELLINGS.get(name, name), check_nonmult=False)
     return registry
+
+
+def _definitions() -> list[str]:
+    """Those of pint's definitions that the units above rest on, in its order; all would take five times as long."""
+    text = "\n".join(files("pint").joinpath(name).read_text("utf-8") for name in _PINT_FILES)
+    lines = [line.partition("#")[0].strip() for line in _NO_UNITS.sub("", text).split("\n")]
+    lines = [line for line in lines if "=" in line and not line.startswith("@")]
+    line_of: dict[str, str] = {}
+    for line in lines:
+        name, _, *others = map(str.strip, line.split("="))
+        line_of |= {each: line for each in (name, *others) if each not in line_of}
+    prefixes = {name.rstrip("-"): line for name, line in line_of.items() if name.endswith("-")}
+    used, left = {*prefixes.values()}, [word for unit in (*_NAMES.values(), *_SIGNS.values()) for word in _words(unit)]
+    while left:
+        word = left.pop()
+        line = line_of.get(word, "")
+        if not line:  # with a prefix, or in the plural
+            left += [word[len(prefix) :] for prefix in prefixes if prefix and word.startswith(prefix)]
+            left += [word[:-1]] if word.endswith("s") else []
+        elif line not in used:
+            used.add(line)
+            left += _words(line.split("=")[1])
+    return [line for line in lines if line in used]
+
+
+def _words(definition: str) -> list[str]:
+    return _WORD.findall(definition)
 
 
 def in_one_unit(value: Fraction, unit: str, other: Fraction, other_unit: str) -> tuple[Fraction, Fraction] | None:

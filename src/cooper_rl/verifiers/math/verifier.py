@@ -80,7 +80,8 @@ class MathVerifier:
         gold = self._form_of(answer_of_reference)
         if gold and is_unmarked_solution(reference):
             gold = Partial(gold)
-        if isinstance(gold, Number) and not gold.percent and _PERCENTAGE.search(completion):
+        percentage = "percentage" in completion.lower() and _PERCENTAGE.search(completion)  # the pattern is slow
+        if percentage and isinstance(gold, Number) and not gold.percent:
             reading = read(_PERCENT_SIGN.sub("", completion))  # 25% is the percentage 25
         if several := self._of_several(reference, gold, reading):
             return several
