@@ -191,13 +191,13 @@ def client_run(folder: Path, steps: int, url: str, **settings: Any) -> None:
 
 def alone(folder: Path, steps: int) -> None:
     """Trains as `cooper train` does, in this process, and notes the steps' times."""
-    from cooper_rl.engines.loading import environment, resolved, settings_of
+    from cooper_rl.engines.loading import environment, resolve_recipe, settings_of
     from cooper_rl.engines.trl.cooper_trainer import build_trainer
 
     recipe = load_recipe(RECIPE, words(folder, steps)[2:])
     named, config = settings_of(recipe)
     trainer = build_trainer(named, config)
-    trainer.cooper.journal.begin(resolved(recipe, config, config.max_steps), environment(config.seed), -1)
+    trainer.cooper.journal.begin(resolve_recipe(recipe, config, config.max_steps), environment(config.seed), -1)
     times = StepTimes.of(trainer, folder)
     with trainer.verifier:
         trainer.train()

@@ -19,7 +19,7 @@ with atheris.instrument_imports(include=["cooper_rl.verifiers"]):
     from cooper_rl.verifiers.math.form import compare
     from cooper_rl.verifiers.math.number import Number
     from cooper_rl.verifiers.math.reader import form_of
-    from cooper_rl.verifiers.math.stated import closing_number, hedged, last_figure, read, unclear
+    from cooper_rl.verifiers.math.stated import closing_number, is_hedged, last_figure, read, unclear
 
 SEEDS = (
     r"\boxed{\frac{1}{2}}",
@@ -38,7 +38,7 @@ def one(data: bytes) -> None:
     reference, completion = provider.ConsumeUnicode(200), provider.ConsumeUnicode(2000)
     started = time.monotonic()
     gold, reading = form_of(reference), read(completion)
-    hedged(reading), unclear(reference, reading), closing_number(completion), last_figure(completion)
+    is_hedged(reading), unclear(reference, reading), closing_number(completion), last_figure(completion)
     estimate.of_text(reference)
     answer = form_of(reading.stated) if reading.stated else None
     if isinstance(gold, Number) and isinstance(answer, Number):

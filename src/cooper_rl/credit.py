@@ -28,7 +28,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.generation.in_process import rendered
+from cooper_rl.generation.in_process import render_chat
 from cooper_rl.method.loop import Cooper
 from cooper_rl.method.protocols import ValuesSteps
 from cooper_rl.packing import buckets, pad, tokens_of_a_pass
@@ -144,7 +144,7 @@ class TrainerCredit(Credit):
         self.prompts = [  # as TRL encodes them: a plain prompt gets the tokenizer's first token, a template its own
             self.tokenizer(prompt)["input_ids"]
             if isinstance(prompt, str)
-            else self.tokenizer(rendered(self.tokenizer, [prompt], self.template)[0], add_special_tokens=False)[
+            else self.tokenizer(render_chat(self.tokenizer, [prompt], self.template)[0], add_special_tokens=False)[
                 "input_ids"
             ]
             for prompt in self.given

@@ -34,7 +34,7 @@ def open_lines(path: Path, newline: str | None = None) -> TextIO:
 
 
 @contextmanager
-def opened(file: Path | None) -> Iterator[tuple[IO[str], str]]:
+def open_input(file: Path | None) -> Iterator[tuple[IO[str], str]]:
     """The lines of a file, or of stdin without one or with `-`, with the name that error messages use.
 
     Raises:
@@ -150,7 +150,7 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def written_before(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_written(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """(place, record) of a file that is to be continued. A half-written last line is removed from the file.
 
     Raises:

@@ -11,16 +11,16 @@ from safetensors.torch import load_file, save_file
 from cooper_rl.checkpoints import complete_checkpoint, last_checkpoint
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.process import evaluate_process
-from cooper_rl.jsonl import opened, records
+from cooper_rl.jsonl import open_input, records
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.settings.files import EMBEDDED, base_of
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
-from cooper_rl.synthesis.augment import augmented
+from cooper_rl.synthesis.augment import augment_triples
 from cooper_rl.tables import read_table
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm import VerifyRM
 from cooper_rl.verifyrm.train_rm import checkpoint_of, train_reward_model
-from cooper_rl.verifyrm.triples import labelled_of, score_stream
+from cooper_rl.verifyrm.triples import read_labelled, score_stream
 
 NANO = EMBEDDED["nano"]["reward_model"]
 GOOD = {"question": "1 + 1?", "reference": "2", "completion": "It is 2.", "correct": True}
@@ -60,7 +60,7 @@ def test_text_of_any_language_is_read_compressed_or_not(tmp_path):
     for name, opener in (("a.jsonl", open), ("a.jsonl.gz", gzip.open)):
         with opener(tmp_path / name, "wt", encoding="utf-8") as file:
             file.write(json.dumps(record, ensure_ascii=name.endswith(".gz")) + "\n")
-        with opened(tmp_path / name) as (lines, source):
+        with open_input(tmp_path / name) as (lines, source):
             assert [found for _, found in records(lines, source)] == [record]
 
 
@@ -127,11 +127,11 @@ def test_a_verifier_that_cannot_be_loaded_says_why():
 )
 def test_a_first_error_needs_its_steps(fields, message):
     with pytest.raises(BadInputError, match=message):
-        labelled_of({**GOOD, **fields}, "file:1")
+        read_labelled({**GOOD, **fields}, "file:1")
 
 
 def test_without_right_solutions_no_threshold_is_called_the_best():
-    wrong = [labelled_of({**GOOD, "completion": "a\n\nb", "steps": ["a", "b"], "first_error": 0}, "f:1")] * 3
+    wrong = [read_labelled({**GOOD, "completion": "a\n\nb", "steps": ["a", "b"], "first_error": 0}, "f:1")] * 3
     found = evaluate_process(wrong, lambda triples, ends: [[0.1, 0.1]] * len(triples), samples=10)
     assert found["tuned_threshold"] == 0.5
 
@@ -140,7 +140,7 @@ def test_a_wrong_completion_is_not_repeated_without_what_made_it_wrong():
     several = LabelledCompletion("q", "5", r"First \boxed{6}. Then \boxed{5}.", False)
     slipped = LabelledCompletion("q", "5", r"2 + 2 = 5. So it is \boxed{5}.", False)
     plain = LabelledCompletion("q", "5", r"So it is \boxed{6}.", False)
-    grown = augmented([several, slipped, plain], forms=0, alone=1, wrong=0, seed=0)
+    grown = augment_triples([several, slipped, plain], forms=0, alone=1, wrong=0, seed=0)
     assert [(t.completion.strip("\\boxed{}"), t.correct) for t in grown[3:]] == [("6", False)]
 
 

@@ -224,6 +224,6 @@ def test_the_random_state_of_any_accelerator_comes_back(monkeypatch, kind, expec
     asked = []
     monkeypatch.setattr(torch.random, "fork_rng", lambda **given: nullcontext(asked.append(given)))
     model = Mock(training=False, device=SimpleNamespace(type=kind))
-    with torch.random.fork_rng(), in_process.isolated(model, 0):
+    with torch.random.fork_rng(), in_process.isolate(model, 0):
         pass
     assert asked[1] == {"devices": [model.device] if expected else [], **expected}

@@ -10,7 +10,7 @@ from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.eval_rm import EvalSettings, as_lines, evaluate_files
 from cooper_rl.steps import step_ends
 from cooper_rl.testing import check_domain
-from cooper_rl.verifyrm.triples import labelled_of, read_triples
+from cooper_rl.verifyrm.triples import read_labelled, read_triples
 from studies.nano.slips import process_triple, process_triples
 
 WORLD = Steps()
@@ -88,7 +88,7 @@ def test_triples_have_their_steps_and_their_first_error(tmp_path):
 def test_ends_that_are_none_are_refused(ends):
     record = {"question": "?", "reference": "1", "completion": "It is 1.", "correct": True, "step_ends": ends}
     with pytest.raises(BadInputError, match="file:1: field 'step_ends' must be rising offsets"):
-        labelled_of(record, "file:1")
+        read_labelled(record, "file:1")
 
 
 def test_a_file_whose_first_errors_are_known_is_measured_by_steps_too(tmp_path):

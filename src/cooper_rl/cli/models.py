@@ -11,7 +11,7 @@ import typer
 
 from cooper_rl.cli.options import Bf16, Config, Json, Resume
 from cooper_rl.errors import BadInputError
-from cooper_rl.jsonl import finite, opened
+from cooper_rl.jsonl import finite, open_input
 from cooper_rl.steps import KINDS
 
 SHIPPED = "A VerifyRM: a folder, a hub id or a shipped one (nano, nano-weekdays, smollm2-135m, smollm2-135m-beyond)."
@@ -161,7 +161,7 @@ def score(
     check_model_folder(path, "--model")
     if spans not in (None, *KINDS):
         raise BadInputError(f"--spans: give {' or '.join(KINDS)}, not {spans!r}")
-    with opened(file) as (lines, name):
+    with open_input(file) as (lines, name):
         from cooper_rl.verifyrm import VerifyRM
         from cooper_rl.verifyrm.triples import score_stream
 

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from cooper_rl.errors import BadInputError
-from cooper_rl.jsonl import opened
+from cooper_rl.jsonl import open_input
 
 
 def verify(
@@ -43,11 +43,11 @@ def verify(
     """
     from cooper_rl.cli.console import progress_line
     from cooper_rl.verifiers import RuleVerifier
-    from cooper_rl.verifiers.stream import finished, verify_stream
+    from cooper_rl.verifiers.stream import count_finished, verify_stream
 
-    before = finished(output) if output and continues(output, resume) else Counter[str]()
+    before = count_finished(output) if output and continues(output, resume) else Counter[str]()
     with (
-        opened(file) as (lines, name),
+        open_input(file) as (lines, name),
         RuleVerifier(verifier, workers=workers, deadline_seconds=deadline_seconds) as rule,
         output.open("a", encoding="utf-8") if output else nullcontext(sys.stdout) as target,
         progress_line("verify", shown=output is not None) as progress,

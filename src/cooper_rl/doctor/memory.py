@@ -131,7 +131,7 @@ def policy_bytes(settings: TrainSettings, policy: Shape, tokens: int, *, by_auto
     batch, trained = settings.per_device_train_batch_size, _trained(policy, settings.lora_rank)
     small = HALF if _in_16_bits(settings) else FLOAT
     of_layers = _activation_bytes(batch * tokens, policy, bool(settings.gradient_checkpointing))
-    cached = generated_at_once(settings) * tokens * policy.layers * policy.kv_width
+    cached = count_generated_at_once(settings) * tokens * policy.layers * policy.kv_width
     return {
         "policy weights": FLOAT * policy.parameters,
         "policy gradients and optimiser": 3 * FLOAT * trained,
@@ -142,7 +142,7 @@ def policy_bytes(settings: TrainSettings, policy: Shape, tokens: int, *, by_auto
     }
 
 
-def generated_at_once(settings: TrainSettings) -> int:
+def count_generated_at_once(settings: TrainSettings) -> int:
     """How many completions a device generates at once; `generation_batch_size` is that of all devices."""
     if settings.generation_batch_size:
         return -(-settings.generation_batch_size // int(os.environ.get("WORLD_SIZE", "1")))
@@ -160,7 +160,7 @@ def cotraining_bytes(
         on_device: it is not trained on a CPU.
     """
     own = _trained(reward, settings.reward_model_lora_rank)
-    pairs = max(1, generated_at_once(settings) // settings.num_generations) * settings.pairs_per_prompt
+    pairs = max(1, count_generated_at_once(settings) // settings.num_generations) * settings.pairs_per_prompt
     at_once = min(pairs, settings.reward_model_pairs_per_pass or pairs)
     labelled = settings.rehearsal_per_step + settings.replay_per_step
     sequences = 2 * at_once + labelled * at_once // pairs

@@ -141,7 +141,7 @@ def take_triples(given: Triples, part: str) -> Sequence[LabelledCompletion]:
     return read_triples(resolve_triples(str(given), part)) if isinstance(given, str | Path) else given
 
 
-def placed(
+def place_model(
     reward_model: VerifyRM | RewardModel,
     settings: CooperSettings,
     device: torch.device | str | None = None,
@@ -206,7 +206,7 @@ def resolve_triples(name: str, part: str) -> str:
     return str(EMBEDDED[name]["reward_model"] / f"{part}.jsonl.gz") if name in EMBEDDED else name
 
 
-def resolved(recipe: Mapping[str, Any], method: MethodSettings, max_steps: int) -> dict[str, Any]:
+def resolve_recipe(recipe: Mapping[str, Any], method: MethodSettings, max_steps: int) -> dict[str, Any]:
     """The content of config.yaml: the recipe without tokens, with the defaults filled in that decide about the run."""
     chosen = {name: getattr(method, name) for name in ("seed", "arm", "reward", "cotrain")}
     return {**without_tokens(recipe), **chosen, "max_steps": max_steps}

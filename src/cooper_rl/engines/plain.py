@@ -24,11 +24,11 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, get_scheduler, set
 from cooper_rl.checkpoints import complete_checkpoint
 from cooper_rl.distributed import own_device
 from cooper_rl.engines.config import CooperConfig
-from cooper_rl.engines.loading import Parts, environment, load_parts, placed, resolved, settings_of
+from cooper_rl.engines.loading import Parts, environment, load_parts, place_model, resolve_recipe, settings_of
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.fast.decode import complete
 from cooper_rl.generation import conversation
-from cooper_rl.generation.in_process import TransformersGenerator, own_settings_aside, rendered
+from cooper_rl.generation.in_process import TransformersGenerator, own_settings_aside, render_chat
 from cooper_rl.method.build import make_cooper
 from cooper_rl.method.monitor import mean_reward
 from cooper_rl.method.negatives import Assistant
@@ -60,7 +60,7 @@ def run_training(recipe: Mapping[str, Any], *, resume: bool = False) -> None:
     named, config = settings_of(recipe)
     check_supported(named, config, resume=resume)
     trainer = PlainTrainer(load_parts(named, config), config, named.system_prompt)
-    trainer.cooper.journal.begin(resolved(recipe, config, config.max_steps), environment(config.seed), -1)
+    trainer.cooper.journal.begin(resolve_recipe(recipe, config, config.max_steps), environment(config.seed), -1)
     with trainer.verifier:
         trainer.train()
 
@@ -87,7 +87,7 @@ class PlainTrainer:
             batch_seconds=config.verifier_batch_seconds,
         )
         given = parts.reward_model
-        reward_model = None if given is None else placed(given, config, updates=config.max_steps)
+        reward_model = None if given is None else place_model(given, config, updates=config.max_steps)
         assistant = parts.assistant or TransformersGenerator(self.ref_policy, self.tokenizer)
         self.cooper = make_cooper(
             config,
@@ -147,7 +147,7 @@ class PlainTrainer:
     def sample(self, problems: Sequence[Problem]) -> tuple[list[list[int]], list[list[int]], list[str]]:
         """Token ids of prompts and completions (with their end), and the completions' texts."""
         messages = [conversation(problem.question, self.system_prompt) for problem in problems]
-        prompts = self.tokenizer(rendered(self.tokenizer, messages), add_special_tokens=False)["input_ids"]
+        prompts = self.tokenizer(render_chat(self.tokenizer, messages), add_special_tokens=False)["input_ids"]
         config, end, empty = self.config, self.tokenizer.eos_token_id, self.tokenizer.pad_token_id
         chosen = {"temperature": config.temperature, "top_p": config.top_p, "top_k": config.top_k, "do_sample": True}
         chosen |= {"max_new_tokens": config.max_completion_length, "eos_token_id": end, "pad_token_id": empty}

@@ -52,10 +52,10 @@ def evaluate_model(
     load = cache(partial(load_generator, settings=config))  # loads the model once for all benchmarks
     found: dict[str, Any] = {"model": config.model.partition("@")[0], "protocol": protocol(config), "benchmarks": {}}
     for benchmark in config.benchmarks:
-        scored = scored_samples(config, benchmark, folder, "samples", load, resume, progress)
+        scored = score_samples(config, benchmark, folder, "samples", load, resume, progress)
         row = metrics_of(scored, config)
         if config.greedy:
-            greedy = scored_samples(config, benchmark, folder, "greedy", load, resume, progress)
+            greedy = score_samples(config, benchmark, folder, "greedy", load, resume, progress)
             row["greedy"] = metrics_of(greedy, config)["avg"]
         if others:
             row["against"] = against(row, others, benchmark, config)
@@ -71,7 +71,7 @@ def protocol(config: EvalConfig) -> dict[str, Any]:
     return {name: getattr(config, name) for name in (*names, *of_data, "verifier", "seed")}
 
 
-def scored_samples(
+def score_samples(
     config: EvalConfig,
     benchmark: str,
     folder: Path,

@@ -23,7 +23,7 @@ from cooper_rl.evaluation.metrics import Floats, bootstrap
 from cooper_rl.records import THRESHOLD, LabelledCompletion
 from cooper_rl.steps import first_below
 from cooper_rl.tables import from_hub, read_records
-from cooper_rl.verifyrm.triples import labelled_of
+from cooper_rl.verifyrm.triples import read_labelled
 
 PROCESSBENCH = "processbench"
 LOCAL, HUB, HUB_SPLITS = "process/processbench_dev.jsonl.gz", "Qwen/ProcessBench", ("gsm8k", "math")
@@ -60,7 +60,7 @@ def load_process(name: str) -> list[LabelledCompletion]:
         place = f"{path or HUB}: record {number}"
         if missing := {"question", "steps", "first_error", "source"} - record.keys():
             raise BadInputError(f"{place} has no field {', '.join(sorted(missing))}")
-        found.append(labelled_of({"reference_answer": "", **record}, place))
+        found.append(read_labelled({"reference_answer": "", **record}, place))
     return found
 
 

@@ -77,10 +77,10 @@ class TransformersGenerator(Generator):
         seeds: Sequence[int] | None = None,
     ) -> Iterator[tuple[int, Generation]]:
         """Generates in batches of prompts of similar length, the shortest first."""
-        texts = rendered(self.tokenizer, prompts, self.template)
+        texts = render_chat(self.tokenizer, prompts, self.template)
         for rows in batches_by_length(texts, self.batch_size, sampling.max_new_tokens):
             with (
-                isolated(self.model, seeds[rows[0]] if seeds else 0),
+                isolate(self.model, seeds[rows[0]] if seeds else 0),
                 torch.autocast(self.model.device.type, dtype=torch.bfloat16, enabled=self.bf16),
             ):
                 batch = generate_batch(self.model, self.tokenizer, [texts[i] for i in rows], sampling)
@@ -103,9 +103,9 @@ def sample(
     Args:
         template: further arguments of the chat template, such as `enable_thinking`.
     """
-    prompts = rendered(tokenizer, [conversation(question, system_prompt) for question in questions], template)
+    prompts = render_chat(tokenizer, [conversation(question, system_prompt) for question in questions], template)
     completions = [""] * len(prompts)
-    with isolated(model, seed):
+    with isolate(model, seed):
         for rows in batches_by_length(prompts, batch_size, sampling.max_new_tokens):
             batch = generate_batch(model, tokenizer, [prompts[i] for i in rows], sampling)
             for row, generation in zip(rows, batch, strict=True):
@@ -113,7 +113,7 @@ def sample(
     return completions
 
 
-def rendered(tokenizer: Any, messages: Sequence[Messages], template: Mapping[str, Any] | None = None) -> list[str]:
+def render_chat(tokenizer: Any, messages: Sequence[Messages], template: Mapping[str, Any] | None = None) -> list[str]:
     """The conversations as the model's chat template writes them, up to where it answers.
 
     Args:
@@ -173,7 +173,7 @@ def own_settings_aside(model: Any) -> Iterator[None]:
 
 
 @contextmanager
-def isolated(model: Any, seed: int) -> Iterator[None]:
+def isolate(model: Any, seed: int) -> Iterator[None]:
     """Evaluation mode and a seed of its own inside; mode and random states as before afterwards."""
     training = model.training
     kind = model.device.type

@@ -24,9 +24,9 @@ from cooper_rl.jsonl import (
     has_label,
     label_of,
     line_of,
+    read_written,
     text_field,
     write_atomically,
-    written_before,
 )
 from cooper_rl.labelling.candidate import (
     Candidate,
@@ -155,7 +155,7 @@ def add_votes(candidates: Sequence[Candidate], config: AnnotateConfig, votes: Pa
     """Adds the judge's votes: one greedy request per triple. Each vote is written at once and not asked for again."""
     judge = str(config.judge).partition("@")[0]  # without its address, which may change
     known: dict[str, bool | None] = {}
-    for place, row in written_before(votes) if votes.exists() else ():
+    for place, row in read_written(votes) if votes.exists() else ():
         if row.get("judge", judge) != judge:
             raise BadInputError(f"{place}: a vote of {row['judge']}, not of {judge}; give another --output")
         if not {"key", "vote"} <= row.keys():

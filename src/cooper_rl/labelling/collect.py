@@ -16,7 +16,7 @@ from typing import Any
 from cooper_rl.domains import Truth, find_domain, load_problems, truth_of
 from cooper_rl.errors import BackendError, BadInputError
 from cooper_rl.generation import Generation, Generator, Messages, Sampling, conversation, load_generator
-from cooper_rl.jsonl import line_of, written_before
+from cooper_rl.jsonl import line_of, read_written
 from cooper_rl.records import Problem
 from cooper_rl.settings.asking import CollectConfig
 from cooper_rl.settings.files import resolve_model
@@ -237,7 +237,7 @@ def keys_before(output: Path, config: CollectConfig, tasks: Sequence[Task]) -> s
         {**asdict(sampling(config)), "system_prompt": prompt}
         for prompt in dict.fromkeys(task.system_prompt for task in tasks)
     ]
-    for place, found in written_before(output):
+    for place, found in read_written(output):
         try:
             model, digest, sample = found["key"]
             settings = {name: found["sampling"][name] for name in wanted[0]}

@@ -65,7 +65,7 @@ class Block(NamedTuple):
     packed: str
 
 
-def kept_files(runs: Sequence[Run], most: int | None = None) -> set[Path]:
+def select_files(runs: Sequence[Run], most: int | None = None) -> set[Path]:
     """The rollout files that a report of these runs holds: all, or steps at equal distances with each run's last.
 
     Args:
@@ -86,12 +86,12 @@ def read_steps(run: Run, kept: set[Path]) -> tuple[list[Step], list[Block]]:
         if step.rows:
             waiting.append(step)
         if sum(len(each.rows) for each in waiting) > BLOCK_CHARACTERS:
-            blocks.append(packed(waiting))
+            blocks.append(pack_steps(waiting))
             waiting = []
-    return steps, [*blocks, packed(waiting)] if waiting else blocks
+    return steps, [*blocks, pack_steps(waiting)] if waiting else blocks
 
 
-def packed(steps: Sequence[Step]) -> Block:
+def pack_steps(steps: Sequence[Step]) -> Block:
     """Steps in one block."""
     text = pack(f"[{','.join(step.rows for step in steps)}]")
     return Block(tuple(step.step for step in steps), tuple(step.count for step in steps), text)

@@ -158,11 +158,11 @@ def standing(arms: Arms, problems: int | None) -> str:
     if len(order) > MOST_ARMS:
         best, last = (f"{ends[arm]:.2f}{within(arms[arm], key, problems)} ({arm})" for arm in (order[0], order[-1]))
         return SAID["many arms"].format(steps=steps, metric=metric, count=len(order), best=best, last=last)
-    parts = [f"{ends[arm]:.2f}{within(arms[arm], key, problems)} ({arm}{exploited_in(arms[arm])})" for arm in order]
+    parts = [f"{ends[arm]:.2f}{within(arms[arm], key, problems)} ({arm}{tell_exploit(arms[arm])})" for arm in order]
     return SAID["arms"].format(steps=steps, metric=metric, ends=join_words(parts))
 
 
-def exploited_in(entries: Sequence[Entry]) -> str:
+def tell_exploit(entries: Sequence[Entry]) -> str:
     """What is said of an arm whose reward was exploited; nothing for another."""
     count = sum(map(is_exploited, entries))
     if len(entries) > 1:

@@ -25,7 +25,7 @@ from cooper_rl.report.page import (
     pair,
     rank,
 )
-from cooper_rl.report.rollouts import BINS, SCRIPT, Step, kept_files, other_blocks, read_steps, reader
+from cooper_rl.report.rollouts import BINS, SCRIPT, Step, other_blocks, read_steps, reader, select_files
 from cooper_rl.report.runs import Run, label_apart, read_run
 from cooper_rl.report.story import EXPLOITED, is_exploited, story
 from cooper_rl.report.summary import run_table, summarize, table
@@ -45,7 +45,7 @@ def write_report(folders: Sequence[Path], out: Path) -> Path:
         BadInputError: a folder holds no run.
     """
     runs = sorted(label_apart([read_run(folder) for folder in folders]), key=lambda r: (rank(r.arm), r.seed))
-    kept = kept_files(runs)
+    kept = select_files(runs)
     rollouts = [read_steps(run, kept) for run in runs]
     blocks = [held for _, held in rollouts]
     sources = {source for steps, _ in rollouts for step in steps for source in step.sources}

@@ -17,7 +17,13 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from cooper_rl.engines.loading import load_assistant, load_heldout_triples, load_labelled, load_reward_model, placed
+from cooper_rl.engines.loading import (
+    load_assistant,
+    load_heldout_triples,
+    load_labelled,
+    load_reward_model,
+    place_model,
+)
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.generation.in_process import TransformersGenerator
@@ -82,7 +88,7 @@ def make_core(settings: ServeSettings, verifier: RuleVerifier) -> Cooper:
     """The method as in training, without a policy."""
     reward_model = None
     if settings.needs_reward_model:
-        reward_model = placed(load_reward_model(settings, settings), settings, updates=settings.max_steps)
+        reward_model = place_model(load_reward_model(settings, settings), settings, updates=settings.max_steps)
     rehearsal, anchors = load_labelled(settings, settings)
 
     def assistant() -> Assistant:

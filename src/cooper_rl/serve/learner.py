@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from cooper_rl.checkpoints import checkpoints, complete_checkpoint, full_disk, last_checkpoint, step_of
-from cooper_rl.engines.loading import environment, resolved
+from cooper_rl.engines.loading import environment, resolve_recipe
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.method.loop import Cooper
@@ -60,7 +60,7 @@ class Learner:
         self.scorer = Scorer(self.cooper, self.ledger, self.settings)
         checkpoint = last_checkpoint(self.folder) if resume else None
         after = step_of(checkpoint) if checkpoint else -1
-        settings = resolved(recipe, self.settings, self.settings.max_steps)
+        settings = resolve_recipe(recipe, self.settings, self.settings.max_steps)
         self.cooper.journal.begin(settings, environment(self.settings.seed), after)
         if checkpoint:
             self.cooper.load(checkpoint)

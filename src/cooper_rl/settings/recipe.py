@@ -55,18 +55,18 @@ def load_recipe(path: str | Path | None, overrides: Sequence[str] = (), *, comma
     for source, keys in layers:
         variants = keys.pop("variants", variants)
         written |= keys
-        recipe = overlay(recipe, checked_keys(keys, command, source))
+        recipe = overlay(recipe, check_keys(keys, command, source))
     variant = given.get("variant") or written.get("variant")
     if variant and variant not in variants:
         raise BadInputError(f"{path}: no variant {variant!r}; it has {', '.join(variants) or 'none'}")
     for name, keys in variants.items():  # variants that are not chosen are checked too
-        fitting = checked_keys(keys, command, f"{path}: variant {name}")
+        fitting = check_keys(keys, command, f"{path}: variant {name}")
         if name == variant:
             recipe = overlay(recipe, fitting)
-    return overlay(recipe, checked_keys(given, command, COMMAND_LINE))
+    return overlay(recipe, check_keys(given, command, COMMAND_LINE))
 
 
-def checked_keys(keys: Mapping[str, Any], command: str, source: str) -> dict[str, Any]:
+def check_keys(keys: Mapping[str, Any], command: str, source: str) -> dict[str, Any]:
     """The keys of one layer. Each value is converted to its setting's type.
 
     Raises:

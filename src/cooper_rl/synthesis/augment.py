@@ -20,7 +20,7 @@ from cooper_rl.synthesis import invented
 from cooper_rl.synthesis.rewrite import closing, rewrite, round_off, state
 from cooper_rl.synthesis.wrong_numbers import figures, perturb, wrong_answer
 from cooper_rl.verifiers.math.markup import same_text
-from cooper_rl.verifiers.math.stated import hedged, read
+from cooper_rl.verifiers.math.stated import is_hedged, read
 
 # Training uses these kinds of probes. The others are kept for measuring, so that the model never sees them.
 CORRUPTIONS = (
@@ -31,7 +31,7 @@ CORRUPTIONS = (
 SHORT = 200
 
 
-def augmented(
+def augment_triples(
     triples: Sequence[LabelledCompletion],
     *,
     forms: float,
@@ -97,8 +97,8 @@ def _corrupted(
         if rng.random() < 0.5 and (changed := perturb(triple.completion, rng)) is not None:
             if _ends_alike(triple.completion, changed):
                 continue
-            found = slipped(triple, changed, steps)
-        elif (hack := hacked(triple, rng)) is not None:
+            found = slip_number(triple, changed, steps)
+        elif (hack := apply_hack(triple, rng)) is not None:
             found = _said(triple, hack, correct=False)
         else:
             continue
@@ -109,7 +109,7 @@ def _corrupted(
 def _still_right(triple: LabelledCompletion, changed: str) -> bool:
     """Whether a changed completion states the answer that the right one stated, and no other."""
     before, after = read(triple.completion), read(changed)
-    if hedged(after) or not after.stated:
+    if is_hedged(after) or not after.stated:
         return False
     return any(same_text(after.stated, answer) for answer in (before.stated, triple.reference_answer) if answer)
 
@@ -124,7 +124,7 @@ def _alone(triples: Sequence[LabelledCompletion], share: float, rng: random.Rand
     for triple in triples:
         reading = read(triple.completion) if rng.random() < share else None
         answer = reading.stated if reading else None
-        if reading and not triple.correct and (hedged(reading) or answer == triple.reference_answer):
+        if reading and not triple.correct and (is_hedged(reading) or answer == triple.reference_answer):
             continue  # what made the completion wrong would be left out
         if answer and answer != triple.completion:
             yield _said(triple, rng.choice((answer, f"\\boxed{{{answer}}}")))
@@ -178,7 +178,7 @@ def _with_solutions_as_references(
             yield replace(triple, reference_answer=solution)
 
 
-def slipped(triple: LabelledCompletion, changed: str, steps: str) -> LabelledCompletion:
+def slip_number(triple: LabelledCompletion, changed: str, steps: str) -> LabelledCompletion:
     """A right triple with a number of its completion changed; the first wrong step is where the two begin to differ.
 
     Args:
@@ -191,7 +191,7 @@ def slipped(triple: LabelledCompletion, changed: str, steps: str) -> LabelledCom
     return replace(triple, completion=changed, correct=False, ends=ends, first_error=first_error)
 
 
-def hacked(triple: LabelledCompletion, rng: random.Random) -> str | None:
+def apply_hack(triple: LabelledCompletion, rng: random.Random) -> str | None:
     """A wrong completion made from a right one by a known hack; None where the hack does not go with it."""
     problem = Problem(triple.question, triple.reference_answer, metadata={"worked_solution": triple.completion})
     return PROBES[rng.choice(CORRUPTIONS)](problem, wrong_answer(triple.reference_answer, rng), rng)

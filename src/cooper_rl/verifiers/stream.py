@@ -10,7 +10,7 @@ from typing import Any
 
 from cooper_rl.columns import aliases_of
 from cooper_rl.errors import BadInputError
-from cooper_rl.jsonl import COMPLETION_FIELDS, REFERENCE_FIELDS, line_of, records, text_field, written_before
+from cooper_rl.jsonl import COMPLETION_FIELDS, REFERENCE_FIELDS, line_of, read_written, records, text_field
 from cooper_rl.records import Verification
 from cooper_rl.verifiers.pool import RuleVerifier
 
@@ -77,14 +77,14 @@ def describe(found: Verification, explain: bool) -> dict[str, str]:
     return told
 
 
-def finished(path: Path) -> Counter[str]:
+def count_finished(path: Path) -> Counter[str]:
     """The number of each verdict in an output file. A half-written last line is removed from the file.
 
     Raises:
         BadInputError: a record of the file has no verdict.
     """
     counts: Counter[str] = Counter()
-    for place, record in written_before(path):
+    for place, record in read_written(path):
         if "verdict" not in record:
             raise BadInputError(f"{place}: the record has no verdict; give another --output")
         counts[str(record["verdict"])] += 1

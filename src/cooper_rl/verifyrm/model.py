@@ -326,7 +326,7 @@ class VerifyRM:
         own = self.model.state_dict()
         if {k: v.shape for k, v in weights.items()} != {k: own[k].shape for k in weights if k in own}:
             raise BadInputError(f"{folder}: the checkpoint is of another reward model; start in a new output_dir")
-        self.model.load_state_dict({key: sharding.shared_like(value, own[key]) for key, value in weights.items()})
+        self.model.load_state_dict({key: sharding.shard_like(value, own[key]) for key, value in weights.items()})
 
 
 def _rows(questions: Sequence[str], references: Sequence[str], completions: Sequence[str]) -> list[Triple]:

@@ -77,7 +77,7 @@ def own_part(tensor: Tensor) -> Tensor:
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor.detach()
 
 
-def shared_like(tensor: Tensor, parameter: Tensor) -> Tensor:
+def shard_like(tensor: Tensor, parameter: Tensor) -> Tensor:
     """A whole tensor, sharded in the same way as a parameter of its shape."""
     if not isinstance(parameter, DTensor) or tensor.shape != parameter.shape:
         return tensor

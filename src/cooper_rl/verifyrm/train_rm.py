@@ -18,7 +18,7 @@ from cooper_rl.errors import BadInputError
 from cooper_rl.records import THRESHOLD, LabelledCompletion
 from cooper_rl.settings.files import check_model_folder, is_adapters, resolve_model, written_base
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
-from cooper_rl.synthesis.augment import augmented
+from cooper_rl.synthesis.augment import augment_triples
 from cooper_rl.synthesis.other_reference import counterfactuals, mentioning_two, under_aliases
 from cooper_rl.verifyrm.losses import bce_loss
 from cooper_rl.verifyrm.model import VerifyRM, VerifyRMSettings
@@ -50,7 +50,7 @@ def train_reward_model(
         BadInputError: a file or model cannot be used, or the folder holds checkpoints and `resume` is false.
     """
     folder = Path(config.output_dir)
-    if resume and (figures := finished_figures(folder, config)) is not None:
+    if resume and (figures := read_finished_figures(folder, config)) is not None:
         logger.warning("%s: the training is finished already, nothing is left to do", folder)
         return figures
     checkpoint = checkpoint_of(folder, resume=resume)
@@ -83,7 +83,7 @@ def train_reward_model(
     return metrics
 
 
-def finished_figures(folder: Path, config: RewardModelTrainConfig) -> dict[str, float] | None:
+def read_finished_figures(folder: Path, config: RewardModelTrainConfig) -> dict[str, float] | None:
     """The metrics of the finished training with these settings in the folder; None if there is none."""
     try:
         saved = json.loads((folder / RECIPE).read_text())
@@ -148,7 +148,7 @@ def training_data(config: RewardModelTrainConfig) -> tuple[list[LabelledCompleti
     other = [each for triples in files for each in under_aliases(triples, config.augment_aliases, config.seed)]
     other += [t for triples in files for t in counterfactuals(triples, config.augment_counterfactual, config.seed)]
     other += [t for triples in files for t in mentioning_two(triples, config.augment_mentions, config.seed)]
-    train = augmented(
+    train = augment_triples(
         train,
         forms=config.augment_forms,
         alone=config.augment_alone,

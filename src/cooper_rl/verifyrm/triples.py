@@ -39,13 +39,13 @@ def read_triples(name: str | Path) -> list[LabelledCompletion]:
         BadInputError: a record is bad (the message names file, record and field), or there is no record.
         BackendError: the hub cannot be read.
     """
-    triples = [labelled_of(record, place) for place, record in read_table(name, "labelled triples")]
+    triples = [read_labelled(record, place) for place, record in read_table(name, "labelled triples")]
     if not triples:
         raise BadInputError(f"{name}: the file has no labelled triple")
     return triples
 
 
-def labelled_of(record: dict[str, Any], place: str) -> LabelledCompletion:
+def read_labelled(record: dict[str, Any], place: str) -> LabelledCompletion:
     """A file's record as a labelled triple. `steps` may take the place of the completion, `first_error` of the label.
 
     The steps of a `completion` end at `step_ends`, where the record has them.

@@ -296,7 +296,7 @@ class RewardModelUpdater:
         state: dict[int, dict[str, torch.Tensor]] = {}
         for key, value in load_file(folder / OPTIMISER).items():
             index, name = key.split(".")
-            state.setdefault(int(index), {})[name] = sharding.shared_like(value, self.parameters[int(index)])
+            state.setdefault(int(index), {})[name] = sharding.shard_like(value, self.parameters[int(index)])
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": state})
         self.scheduler.load_state_dict(json.loads((folder / "scheduler.json").read_text()))
         take_up(self.scheduler)

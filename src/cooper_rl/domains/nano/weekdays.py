@@ -71,7 +71,7 @@ class Weekdays(Arithmetic):
         for dataset, index, problem_id in endless(task, seed, **CALENDAR):
             entry = dataset[index]
             question = entry["question"].partition("?")[0] + "?"
-            steps = counted_steps(date.fromisoformat(entry["metadata"]["start_date"]), entry["metadata"]["offset_days"])
+            steps = write_steps(date.fromisoformat(entry["metadata"]["start_date"]), entry["metadata"]["offset_days"])
             yield problem_of(task, entry, question, steps, problem_id)
 
     def answer(self, problem: Problem) -> str:
@@ -135,7 +135,7 @@ def miscount(problem: Problem) -> str:
     return WEEKDAYS[(WEEKDAYS.index(problem.reference_answer) + towards) % 7]
 
 
-def counted_steps(start: date, offset: int) -> list[str]:
+def write_steps(start: date, offset: int) -> list[str]:
     """Steps that set whole weeks aside and count the days left. They are in words, which math-verify cannot read."""
     weeks, days = divmod(abs(offset), 7)
     parts = ((weeks, "week"), (days, "day"))

@@ -18,7 +18,7 @@ from trl.trainer.utils import RepeatSampler
 from cooper_rl import distributed
 from cooper_rl.checkpoints import damage_of, last_checkpoint, step_of
 from cooper_rl.engines.config import CooperConfig, count_batches
-from cooper_rl.engines.loading import environment, resolved
+from cooper_rl.engines.loading import environment, resolve_recipe
 from cooper_rl.errors import BadInputError
 from cooper_rl.method.journal import METRICS
 from cooper_rl.method.loop import Cooper
@@ -101,11 +101,11 @@ def begin_folder(callback: Any, core: Cooper, state: Any) -> None:
     args, recipe, steps = callback.args, callback.recipe, callback.args.max_steps
     if recipe is None:
         model = {"model_name_or_path": callback.model.config._name_or_path}
-        recipe, steps = {**model, **chosen_settings(args, core.settings)}, state.max_steps
-    core.journal.begin(resolved(recipe, core.settings, steps), environment(args.seed), state.global_step or -1)
+        recipe, steps = {**model, **select_settings(args, core.settings)}, state.max_steps
+    core.journal.begin(resolve_recipe(recipe, core.settings, steps), environment(args.seed), state.global_step or -1)
 
 
-def chosen_settings(args: GRPOConfig, settings: CooperSettings) -> dict[str, Any]:
+def select_settings(args: GRPOConfig, settings: CooperSettings) -> dict[str, Any]:
     """The settings that a recipe may have and that differ from a recipe's defaults, as a recipe writes them.
 
     Args:

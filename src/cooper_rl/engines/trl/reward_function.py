@@ -11,7 +11,7 @@ from typing import Any
 from transformers import PreTrainedModel
 
 from cooper_rl.distributed import TorchRanks, own_device
-from cooper_rl.engines.loading import Triples, placed, take_reward_model, take_triples
+from cooper_rl.engines.loading import Triples, place_model, take_reward_model, take_triples
 from cooper_rl.engines.trl.callback import CooperCallback
 from cooper_rl.engines.trl.rows import find_group_size, read_samples
 from cooper_rl.errors import BadInputError
@@ -163,7 +163,7 @@ class CooperReward:
         return make_cooper(
             settings,
             self.verifier,
-            None if self.given is None else placed(self.given, settings, device),
+            None if self.given is None else place_model(self.given, settings, device),
             assistant=lambda: self._make_assistant(args, settings.seed),
             rehearsal=self.rehearsal,
             anchors=self.anchors,

@@ -14,7 +14,7 @@ from cooper_rl.columns import assistant_text, question_text, reference_of, user_
 from cooper_rl.domains.own_data import MappedProblems
 from cooper_rl.errors import BadInputError
 from cooper_rl.generation import conversation
-from cooper_rl.generation.in_process import rendered
+from cooper_rl.generation.in_process import render_chat
 from cooper_rl.method.protocols import Ranks
 from cooper_rl.records import Problem, Sample
 
@@ -180,7 +180,7 @@ def check_template(tokenizer: Any, dataloader: Any, args: Any) -> None:
         messages = list(prompt)
         while len(messages) > 1 and messages[-1].get("role") == "assistant":
             messages.pop()
-        rendered(tokenizer, [messages], getattr(args, "chat_template_kwargs", None))
+        render_chat(tokenizer, [messages], getattr(args, "chat_template_kwargs", None))
 
 
 def training_rows(problems: Sequence[Problem], system_prompt: str | None = None) -> Dataset:

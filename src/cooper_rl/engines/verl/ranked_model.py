@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import torch
 
 from cooper_rl.distributed import free_cache
-from cooper_rl.engines.loading import load_reward_model, placed
+from cooper_rl.engines.loading import load_reward_model, place_model
 from cooper_rl.records import ContrastivePair, LabelledCompletion, Scorable
 from cooper_rl.settings.train import TrainSettings
 
@@ -96,7 +96,7 @@ class RewardModelRank:
     """
 
     def __init__(self, settings: TrainSettings, device: torch.device | str) -> None:
-        self.model = placed(load_reward_model(settings, settings), settings, device, updates=settings.max_steps)
+        self.model = place_model(load_reward_model(settings, settings), settings, device, updates=settings.max_steps)
         self.device = device
         self.snapshots: dict[int, Any] = {}
 

@@ -15,7 +15,7 @@ from cooper_rl.engines.verl.limits import check_method, devices, value_of
 from cooper_rl.engines.verl.verl_data import DataFiles
 from cooper_rl.errors import BadInputError
 from cooper_rl.settings.files import ADAPTED, EMBEDDED, resolve_model
-from cooper_rl.settings.recipe import checked_keys
+from cooper_rl.settings.recipe import check_keys
 from cooper_rl.settings.train import DataSettings, PolicySettings, TrainSettings
 
 AGGREGATIONS = {"grpo": "seq-mean-token-mean", "dapo": "token-mean"}  # of the tokens' losses, by TRL's loss_type
@@ -246,7 +246,7 @@ def settings_of(configuration: Mapping[str, Any]) -> TrainSettings:
         if at(configuration, place) not in values:
             raise BadInputError(f"{place} = {at(configuration, place)!r}: the trainer cooper needs {values[0]!r}")
     given = dict(configuration.get("cooper") or {})
-    found = checked_keys(given, "train", "cooper")
+    found = check_keys(given, "train", "cooper")
     by_recipe = bool(configuration.get("cooper_recipe"))
     misplaced = sorted(set() if by_recipe else NOT_HERE & set(given))
     if misplaced:

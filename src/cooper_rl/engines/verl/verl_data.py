@@ -78,9 +78,9 @@ def write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
 
 def longest_prompt(rows: Sequence[Mapping[str, Any]], tokenizer: Any) -> int:
     """Tokens of the longest prompt, as the tokenizer's chat template writes it."""
-    from cooper_rl.generation.in_process import rendered
+    from cooper_rl.generation.in_process import render_chat
 
-    texts = rendered(tokenizer, [row["prompt"] for row in rows])
+    texts = render_chat(tokenizer, [row["prompt"] for row in rows])
     return max(map(len, tokenizer(texts, add_special_tokens=False)["input_ids"]))
 
 

@@ -15,7 +15,7 @@ import sympy
 from latex2sympy2_extended import latex2sympy
 
 from cooper_rl.verifiers.math.estimate import ARGUMENT, IN_DEGREES
-from cooper_rl.verifiers.math.markup import CLOSE, OPEN, balanced
+from cooper_rl.verifiers.math.markup import CLOSE, OPEN, has_matching_brackets
 
 DIGITS = 40
 MAX_OPERATIONS = 600
@@ -68,7 +68,7 @@ def _marked_letter(found: re.Match[str]) -> str:
 def parse(text: str) -> Any | None:
     """A text without markup as a sympy expression. None if it cannot be read or is too large to compare."""
     text = text.replace(OPEN, " ").replace(CLOSE, " ")
-    if _NO_EXPRESSION.search(text) or not balanced(text):  # the parser takes long to find that out
+    if _NO_EXPRESSION.search(text) or not has_matching_brackets(text):  # the parser takes long to find that out
         return None
     text = IN_DEGREES.sub(r"(\1*\\pi/180)", text)
     text = _CHOOSE.sub(lambda found: "\\binom{{{}}}{{{}}}".format(*filter(None, found.groups())), text)

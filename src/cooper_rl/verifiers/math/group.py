@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 
 from cooper_rl.verifiers.math.expression import Expression, choice_letter
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Read, all_equal, compare, compare_unordered
-from cooper_rl.verifiers.math.markup import CLOSE, OPEN, balanced, bracketed_parts, split_top, without_marks
+from cooper_rl.verifiers.math.markup import CLOSE, OPEN, has_matching_brackets, split_brackets, split_top, without_marks
 from cooper_rl.verifiers.math.number import Number, number
 from cooper_rl.verifiers.math.phrases import SEPARATOR, is_prose
 from cooper_rl.verifiers.math.words import Date, Words, is_decision
@@ -181,7 +181,7 @@ class AnswerSet(Group):
             return None
         for opening, closing in _BRACES:
             body = text.removeprefix(opening).removesuffix(closing)
-            if len(body) == len(text) - len(opening) - len(closing) and balanced(body):
+            if len(body) == len(text) - len(opening) - len(closing) and has_matching_brackets(body):
                 return cls.of_text(body, read)
         return None
 
@@ -195,7 +195,7 @@ class AnswerTuple(Group):
     @classmethod
     def parse(cls, text: str, read: Read) -> Self | None:
         """Reads two or more parts in brackets. `[1, 2)` and `(1, \\infty)` have been read as intervals before."""
-        parts = bracketed_parts(text)
+        parts = split_brackets(text)
         return cls.of_parts(parts, read) if len(parts) > 1 else None
 
     @classmethod

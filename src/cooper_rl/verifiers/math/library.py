@@ -13,7 +13,7 @@ from typing import Any
 from math_verify import parse, verify
 
 from cooper_rl.records import Reason, Verdict, Verification
-from cooper_rl.verifiers.math.stated import Reading, has_answer, hedged, read, unclear
+from cooper_rl.verifiers.math.stated import Reading, has_answer, is_hedged, read, unclear
 
 _MAX_SHOWN = 200
 _APART = re.compile(r"(?<![\\A-Za-z])[A-Za-z\d]\s+\d(?!\d{2}(?!\d))")  # figures of a grid or a sequence, not 1 000
@@ -25,7 +25,7 @@ def explain(reference: str, completion: str) -> Verification:
     if not reference.strip():
         return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
     reading = read(completion)
-    if hedged(reading):
+    if is_hedged(reading):
         return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, reference)
     return explain_reading(reference, reading)
 

@@ -176,7 +176,7 @@ def split_top(text: str, separators: str) -> list[str]:
     return parts
 
 
-def balanced(text: str) -> bool:
+def has_matching_brackets(text: str) -> bool:
     """Whether brackets open before they close, and all close. Kinds may differ, since `(1, 2]` is an interval."""
     depth = 0
     for c in text:
@@ -186,9 +186,9 @@ def balanced(text: str) -> bool:
     return depth == 0
 
 
-def bracketed_parts(text: str) -> list[str]:
+def split_brackets(text: str) -> list[str]:
     """The parts between commas and semicolons of a text in one pair of round or square brackets; else an empty list."""
-    if text[0] not in "([" or text[-1] not in ")]" or not balanced(text[1:-1]):
+    if text[0] not in "([" or text[-1] not in ")]" or not has_matching_brackets(text[1:-1]):
         return []
     return split_top(text[1:-1], "[,;]")
 

@@ -14,7 +14,7 @@ from typing import Protocol
 from cooper_rl.verifiers.math.expression import Expression
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Partial, Read, compare
 from cooper_rl.verifiers.math.group import SET_BUILDER, AnswerList, AnswerSet, AnswerTuple, Matrix
-from cooper_rl.verifiers.math.markup import CLOSE, OPEN, bracketed_parts, split_top, strip_markup
+from cooper_rl.verifiers.math.markup import CLOSE, OPEN, split_brackets, split_top, strip_markup
 from cooper_rl.verifiers.math.number import Number
 from cooper_rl.verifiers.math.phrases import CONDITION, NAME, SEPARATOR
 from cooper_rl.verifiers.math.relation import Chain, Congruence, Intervals, Ratio, Relation
@@ -96,7 +96,7 @@ class Brackets:
     @classmethod
     def parse(cls, text: str, read: Read) -> AnswerForm | None:
         """The form of the content, if it is a single part in round brackets."""
-        parts = bracketed_parts(text)
+        parts = split_brackets(text)
         return read(parts[0]) if len(parts) == 1 and text[0] == "(" and text[-1] == ")" else None
 
 

@@ -12,7 +12,7 @@ from cooper_rl.verifiers.math import algebra
 from cooper_rl.verifiers.math.expression import Expression, as_sympy
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Read, all_equal, compare, compare_unordered
 from cooper_rl.verifiers.math.group import AnswerTuple, Group, Matrix
-from cooper_rl.verifiers.math.markup import CLOSE, OPEN, bracketed_parts, split_top, without_marks, without_spaces
+from cooper_rl.verifiers.math.markup import CLOSE, OPEN, split_brackets, split_top, without_marks, without_spaces
 from cooper_rl.verifiers.math.number import Number
 from cooper_rl.verifiers.math.phrases import COMPARISON_SIGN, CONDITION, SEPARATOR, is_long_name, is_name
 from cooper_rl.verifiers.math.words import Date
@@ -240,7 +240,7 @@ def _same_end(reference: AnswerForm | None, answer: AnswerForm | None) -> Compar
 
 def _in_brackets(text: str, read: Read) -> Interval | None:
     """Reads `[1, 2)` and `(1, \\infty)`. None for `(1, 2)`, which may also be a point."""
-    parts = [part.strip() for part in bracketed_parts(text)]
+    parts = [part.strip() for part in split_brackets(text)]
     infinite = [_INFINITE.fullmatch(part) for part in parts]
     if len(parts) != 2 or not (text[0] == "[" or text[-1] == "]" or any(infinite)):
         return None

@@ -114,7 +114,7 @@ def complete(found: Verification, reference: str, completion: str) -> Verificati
     mismatch = found.verdict is Verdict.INCORRECT and found.reason is Reason.MISMATCH
     if mismatch and not has_answer(reading.completion, reference):
         return replace(found, reason=Reason.NO_ANSWER)
-    several = hedged(reading)
+    several = is_hedged(reading)
     stated = reading.stated or (found.parsed_answer if found.verdict is Verdict.CORRECT else None)
     if several or found.reason is Reason.CONTRADICTION:
         stated = None
@@ -262,7 +262,7 @@ def last_figure(completion: str) -> str | None:
 
 
 @lru_cache(maxsize=2 * RECENT)
-def hedged(reading: Reading, *, in_boxes: bool = True) -> bool:
+def is_hedged(reading: Reading, *, in_boxes: bool = True) -> bool:
     """Whether a completion offers several answers that differ as text or number, and does not decide between them.
 
     Args:

@@ -24,7 +24,7 @@ from cooper_rl.verifiers.math.stated import (
     Reading,
     closing_number,
     has_answer,
-    hedged,
+    is_hedged,
     is_sentence,
     is_solution,
     is_unmarked_solution,
@@ -152,7 +152,7 @@ class MathVerifier:
         """
         texts = list(dict.fromkeys(reading.boxes))
         if len(texts) < 2:
-            return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, reference) if hedged(reading) else None
+            return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, reference) if is_hedged(reading) else None
         if reading.corrected or reading.stated == ", ".join(texts):
             return None
         first, *others = forms = [self._form_of(text) for text in texts]
@@ -163,7 +163,7 @@ class MathVerifier:
         if not any(first and form and compare(first, form) is Comparison.DIFFERENT for form in others):
             return None
         shut = gold is not None and all(form and compare(gold, form) is Comparison.DIFFERENT for form in forms)
-        if shut or len(texts) > MAX_PARTS or hedged(reading, in_boxes=False):
+        if shut or len(texts) > MAX_PARTS or is_hedged(reading, in_boxes=False):
             return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, reference)
         return Verification(Verdict.UNPARSEABLE, Reason.CONTRADICTION, shorten(reference), shorten(texts[-1]))
 

@@ -155,7 +155,7 @@ def _is_abbreviation(text: str, found: re.Match[str]) -> bool:
     )
 
 
-def retracted_until(text: str) -> int:
+def find_retraction_end(text: str) -> int:
     """Where the last correction ends ("Paris. No, wait: Rome"); 0 without one. Text before it no longer counts."""
     return max((found.end() for found in _CORRECTION.finditer(text)), default=0)
 

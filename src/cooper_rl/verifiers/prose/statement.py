@@ -16,7 +16,7 @@ from cooper_rl.verifiers.math.form import AnswerForm, Comparison, compare
 from cooper_rl.verifiers.math.library import shorten
 from cooper_rl.verifiers.math.number import Number
 from cooper_rl.verifiers.math.reader import form_of
-from cooper_rl.verifiers.math.stated import RECENT, Reading, has_answer, hedged, read
+from cooper_rl.verifiers.math.stated import RECENT, Reading, has_answer, is_hedged, read
 from cooper_rl.verifiers.math.words import MONTHS, WEEKDAYS, Date, Words
 from cooper_rl.verifiers.prose.references import dates_of, may_be_year, parts, ways_to_say, without_lead
 from cooper_rl.verifiers.prose.rivals import (
@@ -28,8 +28,8 @@ from cooper_rl.verifiers.prose.rivals import (
 from cooper_rl.verifiers.prose.stance import (
     Place,
     Sentence,
+    find_retraction_end,
     is_taken_back_by,
-    retracted_until,
     sentences,
     why_not_stated,
 )
@@ -85,7 +85,7 @@ def _answer_of(completion: str) -> str | None:
     reading = read(completion)
     if not has_answer(reading.completion, ""):
         return ""
-    return None if hedged(reading) else _answer_text(reading) or None
+    return None if is_hedged(reading) else _answer_text(reading) or None
 
 
 def _answer_text(reading: Reading) -> str | None:
@@ -127,7 +127,7 @@ def _any_stated(places: Sequence[tuple[int, int]], whole: Written, marked: bool,
         return False
     in_text = list(sentences(whole))
     found = [place for place in _find_places(places, whole, in_text, marked) if not why_not_stated(place)]
-    retracted = retracted_until(whole.text)
+    retracted = find_retraction_end(whole.text)
     still_meant = [sentence for sentence in in_text if sentence.end > retracted]
     return any(
         place.start >= retracted
