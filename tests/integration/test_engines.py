@@ -130,7 +130,7 @@ def test_twenty_steps_of_the_plain_engine_learn(tmp_path):
     assert sum(last) / 5 > sum(first) / 5
 
 
-@pytest.mark.parametrize("engine", ["trl", "plain"])
+@pytest.mark.parametrize("engine", [pytest.param("trl", marks=pytest.mark.slow), "plain"])
 def test_steps_have_advantages_of_their_own_in_both_engines(tmp_path, engine):
     words = ["--credit", "difference", "--prefix_weight", "0.5", "--credit_weight", "1.0", "--max_steps", "2"]
     chosen = recipe(tmp_path, *words, "--save_steps", "2")
@@ -159,7 +159,7 @@ def test_the_advantages_of_the_trl_engine_are_those_of_tokens(tmp_path, monkeypa
     assert any(len(row.unique()) > 1 for row in found), "no completion has steps of different credit"
 
 
-@pytest.mark.parametrize("engine", ["trl", "plain"])
+@pytest.mark.parametrize("engine", [pytest.param("trl", marks=pytest.mark.slow), "plain"])
 def test_the_policy_stays_as_it_is_while_the_reward_model_learns_alone(tmp_path, engine):
     """On the first two of three batches; KL, weight decay and momentum move nothing either."""
     run = {"trl": run_trl, "plain": run_plain}[engine]
@@ -177,6 +177,7 @@ def test_the_policy_stays_as_it_is_while_the_reward_model_learns_alone(tmp_path,
     assert any(not torch.equal(weights[3][key], weights[2][key]) for key in weights[3])
 
 
+@pytest.mark.slow
 def test_updates_of_every_second_batch_in_both_engines(tmp_path):
     for engine, run in (("trl", run_trl), ("plain", run_plain)):
         run(recipe(tmp_path / engine, "--reward_model_update_steps", "2"))

@@ -188,6 +188,7 @@ def test_save_writes_a_checkpoint(server):
     assert found["step"] == server.client.get("/health").json()["step"]
 
 
+@pytest.mark.slow
 def test_a_port_in_use_leaves_no_half_begun_run(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]

@@ -69,7 +69,13 @@ def alone(tmp_path_factory):
     return folder, run(folder, 1)
 
 
-@pytest.mark.parametrize("how", [[], ["fsdp2", "reward_model_sharded"]], ids=["replicated", "sharded"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param([], id="replicated"),
+        pytest.param(["fsdp2", "reward_model_sharded"], id="sharded", marks=pytest.mark.slow),
+    ],
+)
 def test_two_ranks_are_the_run_of_one(alone, tmp_path, how):
     """Three groups of 8 on two ranks: one straddles them. In two steps one rank is without a valid pair.
 

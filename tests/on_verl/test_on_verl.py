@@ -56,6 +56,7 @@ def everything(url, folder):
     return {
         "negative_sources": {"mined": 2, "perturb": 1, "assistant": 1},
         "pairs_per_prompt": 4,
+        "counterfactual_references": 1,
         "assistant_base_url": url,
         "assistant_model": "m",
         "monitors": ["watchers:Recorder"],
@@ -102,6 +103,7 @@ def test_a_run_has_the_files_and_the_metrics_of_a_run(straight, assistant):
     wanted = {"reward", "kl", "loss", "grad_norm", "accuracy/rule", "pairs/yield", "hacking/alarm", "learning_rate"}
     wanted |= {f"time/{part}_seconds" for part in ("generate", "score", "policy", "pairs", "reward_model", "guard")}
     wanted |= {"reward_model/loss", "reward_model/grad_norm", "completions/mean_length", "pairs/assistant_paused"}
+    wanted |= {"hacking/counterfactual_acceptance", "hacking/alarm_evidence"}
     assert wanted <= rows[1].keys()
     evaluated = {"eval/true_accuracy", "eval/rule_accuracy", "eval/reward_model_accuracy"}
     assert [step for step, row in rows.items() if evaluated <= row.keys()] == [0, 2, STEPS]
@@ -110,7 +112,8 @@ def test_a_run_has_the_files_and_the_metrics_of_a_run(straight, assistant):
         assert (folder / name).is_file()
     for name in ("actor/huggingface/model.safetensors", "reward_model/model.safetensors", "monitors.json", "data.pt"):
         assert (folder / LAST / name).is_file() and (folder / SAVED / name).is_file()
-    assert {row["negative_source"] for row in lines(folder, "pairs")} == {"mined", "perturb", "assistant"}
+    sources = {row["negative_source"] for row in lines(folder, "pairs")}
+    assert sources == {"mined", "perturb", "assistant", "counterfactual"}
     assert len(lines(folder, "rollouts")) == 64 * STEPS and assistant.requests
     shipped = load_file(EMBEDDED["nano-weekdays"]["reward_model"] / "model.safetensors")
     assert any(not torch.equal(reward_model(folder)[name], tensor) for name, tensor in shipped.items())

@@ -9,6 +9,7 @@ import pytest
 
 from cooper_rl.cli.compare import run_folder
 from cooper_rl.intervals import ERROR, mean_interval, paired_change, rises, student, tail, unpaired_change
+from cooper_rl.report.curves import all_series
 from cooper_rl.report.runs import read_run
 from cooper_rl.report.story import EXPLOITED, conclusion, is_exploited, story
 from cooper_rl.report.summary import FALL, RISE, base_policy, summarize, summarize_run
@@ -178,8 +179,9 @@ def test_the_page_and_the_table_show_the_intervals(tmp_path):
         1.959964 * math.sqrt(value * (1 - value) / 50 + 0.000384146),
     )
     assert (low, high) == pytest.approx((middle - half / 1.0768292, middle + half / 1.0768292), abs=1e-5)
-    page = write_report([folder], tmp_path / "report.html").read_text()
-    assert EXPLOITED in page and f"{value:.3f} ({low:.3f} to {high:.3f})" in page
+    drawn = all_series(run)["eval/true_accuracy"]
+    assert (drawn["low"][0], drawn["high"][0]) == pytest.approx((low, high), abs=1e-5)
+    assert EXPLOITED in write_report([folder], tmp_path / "report.html").read_text()
 
 
 def test_intervals_of_what_older_runs_lack(tmp_path):

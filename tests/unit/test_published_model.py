@@ -93,6 +93,7 @@ def test_it_can_be_trained_further_on_parquet(checkpoint, parquet, tmp_path):
     assert VerifyRM.from_pretrained(tmp_path / "rm").model.config.pad_token_id is not None
 
 
+@pytest.mark.slow
 def test_labelled_parquet_in_every_command(parquet, rows, tmp_path):
     labels = [triple.correct for triple in read_triples(parquet)]
     assert labels == [bool(row["label"]) for row in rows]

@@ -17,6 +17,7 @@ PALETTE = ("#1f8a70", "#d9572b", "#6b7f99", "#8a5fbf", "#b9a03a", "#3a7ab9", "#b
 NEAR_STEPS = 3  # the reward at a held-out measurement is averaged over this many steps
 SHARE = "share from 0 to 1"
 SECONDS = "seconds a step"
+MACHINE = "Time and memory"
 
 
 class Curve(NamedTuple):
@@ -45,14 +46,14 @@ CURVES = (
     Curve("reward_model/loss", "Reward model", "Reward model: loss", "loss", "over the step's pairs"),
     Curve("reward_model/grad_norm", "Reward model", "Reward model: gradient norm", "norm", "before clipping"),
     Curve("reward_model/learning_rate", "Reward model", "Reward model: learning rate", "rate"),
-    Curve("step_time", "Time and memory", "Time: whole step", SECONDS),
-    Curve("time/generate_seconds", "Time and memory", "Time: generating", SECONDS),
-    Curve("time/score_seconds", "Time and memory", "Time: scoring", SECONDS),
-    Curve("time/policy_seconds", "Time and memory", "Time: policy update", SECONDS),
-    Curve("time/pairs_seconds", "Time and memory", "Time: pairs", SECONDS),
-    Curve("time/reward_model_seconds", "Time and memory", "Time: reward model update", SECONDS),
-    Curve("time/guard_seconds", "Time and memory", "Time: guard", SECONDS),
-    Curve("memory/peak_gigabytes", "Time and memory", "Peak memory", "gigabytes", "of one process, so far"),
+    Curve("step_time", MACHINE, "Time: whole step", SECONDS),
+    Curve("time/generate_seconds", MACHINE, "Time: generating", SECONDS),
+    Curve("time/score_seconds", MACHINE, "Time: scoring", SECONDS),
+    Curve("time/policy_seconds", MACHINE, "Time: policy update", SECONDS),
+    Curve("time/pairs_seconds", MACHINE, "Time: pairs", SECONDS),
+    Curve("time/reward_model_seconds", MACHINE, "Time: reward model update", SECONDS),
+    Curve("time/guard_seconds", MACHINE, "Time: guard", SECONDS),
+    Curve("memory/peak_gigabytes", MACHINE, "Peak memory", "gigabytes", "of one process, so far"),
 )
 OTHER_GROUP = "Other metrics"
 ENDS = ("_low", "_high")  # a metric with these endings beside another one is that one's interval
@@ -107,16 +108,17 @@ def all_series(run: Run) -> dict[str, dict[str, Sequence[float]]]:
     """Each metric of a run: `step` and `value`, and `low` and `high` where its interval is known.
 
     An interval is in the metrics under the same name with `_low` and `_high`. The metrics that are drawn at first have
-    one by `Run.with_intervals`.
+    one by `Run.with_intervals`, but for times and memory, which no sample gives.
     """
-    known = {curve.key for curve in CURVES}
+    sampled = {curve.key for curve in CURVES if curve.group != MACHINE}
     found = {key: run.series(key) for row in run.metrics for key, value in row.items() if is_number(value)}
     told: dict[str, dict[str, Sequence[float]]] = {}
     for key in [key for key in found if key != "step" and not (key.endswith(ENDS) and key.rpartition("_")[0] in found)]:
         told[key] = {"step": [step for step, _ in found[key]], "value": [short(value) for _, value in found[key]]}
         low, high = ([value for _, value in found.get(f"{key}{end}", [])] for end in ENDS)
-        if key in known and not low:
-            bands = [(low, high) for _, _, low, high in run.with_intervals(key)]
+        if key in sampled and not low:
+            least, most = (0.0, 1.0) if is_share(key) else (-math.inf, math.inf)
+            bands = [(max(least, low), min(most, high)) for _, _, low, high in run.with_intervals(key)]
             low, high = map(list, zip(*bands, strict=True)) if any(low < high for low, high in bands) else ([], [])
         if len(low) == len(high) == len(found[key]):
             told[key] |= {"low": list(map(short, low)), "high": list(map(short, high))}

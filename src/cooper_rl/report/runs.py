@@ -110,9 +110,11 @@ class Run:
         if key in (*OF_PROBLEMS, OF_TRIPLES):
             return [(s, value, *(wilson(value * size, size) if size else (value, value))) for s, value in series]
         found: list[Point] = []
+        last = max(0, len(series) - 2 * NEAR - 1)  # where the last window of full width begins
         for place, (step, value) in enumerate(series):
-            near = [other for _, other in series[max(0, place - NEAR) : place + NEAR + 1]]
-            low, high = mean_interval(near) if len(near) > NEAR else (value, value)
+            begin = min(max(0, place - NEAR), last)
+            near = [other for _, other in series[begin : begin + 2 * NEAR + 1]]
+            low, high = mean_interval(near) if len(near) > 2 * NEAR else (value, value)
             found.append((step, value, min(value, low), max(value, high)))
         return found
 

@@ -43,7 +43,7 @@ _GREEK = (
 _TOKEN = re.compile(
     r" *(?:(?P<number>\d+(?:\.\d+)?|\.\d+)|(?P<plain>\\?(?:frac|sqrt|pi)|[A-Za-z](?!_)|[-+*/^(){}\[\]])"
     rf"|\\(?:sin|cos|tan|cot|sec|csc|ln|log(?:_(?:\d|\{{\d+\}}))?|binom|{_GREEK})(?![A-Za-z])"
-    r"|[A-Za-z]_(?:[A-Za-z\d]|\{[A-Za-z\d]+\}))"
+    r"|[A-Za-z]_(?:[A-Za-tv-z\d]|\{(?!u\})[A-Za-z\d]+\}))"  # an index u is how `algebra` writes a capital letter
 )
 _AMBIGUOUS = re.compile(r"\d +\d|\d *\\frac|/ *\w+ *[\\A-Za-z(]|\\(?:sin|cos|tan|cot|sec|csc|ln|log)[^A-Za-z(]*[A-Z]")
 _WORD = re.compile(r"(?<![\\A-Za-z])(?!sqrt|pi)[A-Za-z]{3,}")  # a product of letters, unless it names a function
