@@ -109,6 +109,18 @@ def test_calls_without_a_batch_are_scored_and_not_recorded(server):
     assert server.client.get("/health").json()["step"] == step
 
 
+def test_an_alias_is_as_right_as_the_reference_answer(server):
+    sample = {**bodies(54)[0], "reference_answer": "7", "completion": "The answer is 1000."}
+    assert server.score([sample]).json()["verdicts"] == ["INCORRECT"]
+    assert server.score([{**sample, "aliases": ["", "1,000"]}]).json()["verdicts"] == ["CORRECT"]
+    first = server.score([sample], batch="aliases")
+    assert first.status_code == 200
+    changed = server.score([{**sample, "aliases": ["1,000"]}], batch="aliases")  # of the same id
+    assert changed.status_code == 409
+    assert server.score([sample], batch="aliases", last=True).json()["rewards"] == first.json()["rewards"]
+    assert server.learn("aliases").status_code == 200
+
+
 def test_samples_are_gathered_into_batches(server):
     step = server.client.get("/health").json()["step"]
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
@@ -141,6 +153,8 @@ BAD = [
     (json.dumps({"samples": [{**bodies(1)[0], "reference_answer": " "}]}).encode(), 400, "reference_answer"),
     (json.dumps({"samples": [{**bodies(1)[0], "completion": "x" * 5001}]}).encode(), 413, "5000 characters"),
     (json.dumps({"samples": [{**bodies(1)[0], "completion": "x" * 1_000_000}]}).encode(), 413, "1 megabytes"),
+    (json.dumps({"samples": [{**bodies(1)[0], "aliases": "7"}]}).encode(), 400, "aliases"),
+    (json.dumps({"samples": [{**bodies(1)[0], "aliases": ["x" * 5001]}]}).encode(), 413, "an alias has more than 5000"),
     (json.dumps({"samples": bodies(1) * 3}).encode(), 413, "at most 40"),
     (json.dumps({"samples": bodies(1)[:1] * 2}).encode(), 400, "two samples"),
     (json.dumps({"samples": bodies(1), "batch": "a", "gather": "b"}).encode(), 400, "not both"),

@@ -111,7 +111,7 @@ class Scorer:
             raise RefusedError(429, f"{limit} batches are not complete; complete one of them first")
 
     def _judge(self, drafts: Sequence[Draft]) -> tuple[dict[Key, Rollout], float]:
-        """The rollouts of all new samples, judged and scored join_answers, and the seconds that it took.
+        """The rollouts of all new samples, judged and scored together, and the seconds that it took.
 
         Of one prompt, the samples that come together help each other (`method.doubt`).
         """
@@ -122,7 +122,8 @@ class Scorer:
             for _, body in draft.new.values():
                 group = prompts.setdefault((draft.stream, body.prompt), len(prompts))
                 texts = body.question, body.reference_answer, body.completion, body.problem_id, body.worked_solution
-                samples.append(Sample(*texts, group=group))
+                aliases = tuple(filter(str.strip, body.aliases))
+                samples.append(Sample(*texts, group=group, aliases=aliases))
                 keys.append((draft.stream, body.id))
         if not samples:
             return {}, 0.0

@@ -63,6 +63,7 @@ class SampleBody(Body):
     group: Text = ""
     problem_id: Text = ""
     worked_solution: Text = ""
+    aliases: list[Text] = Field(default=[], max_length=100, description="further answers that are as right")
 
     @property
     def prompt(self) -> str:
@@ -71,7 +72,7 @@ class SampleBody(Body):
 
     def digest(self) -> bytes:
         """A fingerprint of the texts, by which a sample that comes again is known."""
-        texts = [getattr(self, name) for name in TEXTS]
+        texts = [*(getattr(self, name) for name in TEXTS), *self.aliases]
         lengths = ",".join([str(len(text)) for text in texts])
         return hashlib.blake2b("\0".join([lengths, *texts]).encode(), digest_size=16).digest()
 
@@ -174,8 +175,9 @@ def check_call(call: ScoreBody, limits: ServerSettings) -> None:
         if sample.id in seen:
             raise RefusedError(400, f"sample {sample.id!r}: two samples have this id")
         seen.add(sample.id)
-        for name in TEXTS:
-            if len(getattr(sample, name)) > limits.max_characters:
+        texts = [*((name, getattr(sample, name)) for name in TEXTS), *(("an alias", text) for text in sample.aliases)]
+        for name, text in texts:
+            if len(text) > limits.max_characters:
                 raise RefusedError(
                     413, f"sample {sample.id!r}: {name} has more than {limits.max_characters} characters"
                 )
