@@ -150,6 +150,7 @@ def test_the_same_batches_make_the_same_reward_model(straight, assistant, tmp_pa
     def play(samples, step, *_):
         batch = pickle.loads((folder.parent / "batches" / f"{step}.bin").read_bytes())
         assert len(batch.rewards) == len(samples)
+        batch = cooper.counterfactual.ask(batch, cooper.reward)  # was asked; its answers come into the pool
         cooper.pairs.prepare(batch)
         return batch
 

@@ -105,7 +105,8 @@ def measure_twice(scores_B: Floats, other: dict[int, float], correct_B: Bools) -
 
     Returns:
         right: right completions that have a wrong reference; accepted: the share of them that is accepted under it
-        (NaN where there is none), with Wilson's 95 % interval; asked_twice: the balanced accuracy.
+        (NaN where there is none), with Wilson's 95 % interval; asked_twice: the balanced accuracy when asked twice, and
+        recall_asked_twice: the share of the right ones that are accepted then.
     """
     under_other_B = np.array([other.get(place, 0.0) > THRESHOLD for place in range(len(scores_B))], dtype=bool)
     asked = [place for place in other if correct_B[place]]
@@ -116,4 +117,5 @@ def measure_twice(scores_B: Floats, other: dict[int, float], correct_B: Bools) -
         "accepted": hits / len(asked) if asked else float("nan"),
         "accepted_interval": list(wilson(hits, len(asked))) if asked else [float("nan")] * 2,
         "asked_twice": twice.balanced_accuracy,
+        "recall_asked_twice": twice.recall,
     }
