@@ -1,6 +1,7 @@
 """The live page: on hostile text, on a run with 100,000 rollouts, reachable from here alone."""
 
 import json
+import re
 import time
 
 import httpx
@@ -93,6 +94,15 @@ def test_it_listens_on_loopback_and_to_its_own_name(tmp_path, monitor):
     assert httpx.get(server.url, headers={"Host": "evil.example"}).status_code == 403
     with pytest.raises(BadInputError, match="no run in it"):
         Monitor(tmp_path)
+
+
+def test_no_mean_is_told_of_few_held_out_measurements(tmp_path):
+    folder = write_run(tmp_path / "run", 3, 1)
+    with (folder / "metrics.jsonl").open("a") as file:
+        file.write("".join(f'{{"step": {s}, "eval/true_accuracy": {v}}}\n' for s, v in ((4, 0.5), (5, 0.0))))
+    rows = re.findall(r"<tr>.*?</tr>", overview(read_run(folder)))
+    cells = {row[0]: row[1:] for row in ([*re.findall(r"<span>(.*?)</span>", row)] for row in rows) if row}
+    assert cells["eval/true_accuracy"] == ["0", "-", "0.5"] and cells["reward"] == ["1", "0.6667", "0.3333"]
 
 
 def test_a_long_run_opens_at_once(tmp_path):

@@ -164,6 +164,15 @@ def test_accuracies_have_the_interval_that_is_known(run_folder):
     assert "low" not in all_series(read_run(run_folder))["eval/true_accuracy"]
 
 
+def test_bands_are_of_samples_and_hold_no_impossible_value(run_folder):
+    rows = [{"step": s, "grad_norm": float(s == 3), "loss": float(s == 3), "learning_rate": s / 9} for s in range(1, 7)]
+    (run_folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = all_series(read_run(run_folder))
+    assert min(found["grad_norm"]["low"]) == 0 < max(found["grad_norm"]["high"])
+    assert min(found["loss"]["low"]) < 0  # a policy's loss may be negative
+    assert "low" not in found["learning_rate"]
+
+
 def test_every_metric_can_be_chosen(run_folder):
     (run_folder / "metrics.jsonl").write_text('{"step": 1, "my/own": 1.5, "words": "x", "loss": 0.1}\n')
     curves = {curve["key"]: curve for curve in json.loads(charts([read_run(run_folder)]))["curves"]}

@@ -215,6 +215,7 @@ def test_seeds_are_a_mean_with_a_band_or_lines_of_their_own(tmp_path, new_page):
     assert page.locator("#smooth").input_value() == "1"  # off
     page.select_option("#smooth", "5")
     assert drawn(page, "Mean reward")["lines"]["cooper, seed 0"] == pytest.approx([0.25, 0.375, 0.5, 0.625])
+    assert drawn(page, "True accuracy")["lines"]["cooper, seed 0"] == [0.1, 0.2, 0.3, 0.4]  # held-out: as measured
     name, text = saved(page, page.get_by_role("button", name="Mean reward as csv"))
     rows = list(csv.reader(io.StringIO(text)))
     assert name == "Mean-reward.csv" and rows[:2] == [["step", *found], ["1", "0.25", "0.35"]]  # as measured

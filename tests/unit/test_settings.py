@@ -171,6 +171,8 @@ BAD = [  # command, key, value as YAML, what the message ends with
     ("train", "save_strategy", "often", "save_strategy: 'often' is not no, steps, epoch or best"),
     ("train", "fp16", "1", "fp16: 1 is not true or false"),
     ("train", "guard_steps", "-1", "guard_steps = -1: must be at least 0"),
+    ("train", "verifier_deadline_seconds", "0", "verifier_deadline_seconds = 0: must be at least 0.001"),
+    ("train", "verifier_batch_seconds", "-1", "verifier_batch_seconds = -1: must be at least 0.001"),
     ("train", "learning_rat", "1", "unknown key 'learning_rat'; did you mean 'learning_rate'?"),
     ("collect", "models", "{a: b}", "models: {'a': 'b'} is not a list of text"),
     ("annotate", "ngram", "ten", "ngram: 'ten' is not a whole number"),

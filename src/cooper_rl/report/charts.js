@@ -91,8 +91,9 @@ const Charts = (() => {
     }).filter((line) => line.value?.length);
   }
 
-  function smoothed(line) {
-    if (look.smooth === 1) return line;
+  // Held-out measurements stay as they are: they are few, and their mean would hide where the policy stands.
+  function smoothed(line, key) {
+    if (look.smooth === 1 || key.startsWith("eval/")) return line;
     const mean = (values) => values?.map((_, i) => {
       const part = values.slice(Math.max(0, i - look.smooth + 1), i + 1);
       return part.reduce((a, b) => a + b) / part.length;
@@ -112,7 +113,7 @@ const Charts = (() => {
   // All figures that are to be on the page, by their section.
   function wanted() {
     const found = data.curves.filter(({ key }) => look.chosen.has(key))
-      .map((curve) => ({ ...curve, lines: () => linesOf(curve.key).map(smoothed), raw: () => linesOf(curve.key) }));
+      .map((curve) => ({ ...curve, lines: () => linesOf(curve.key).map((line) => smoothed(line, curve.key)), raw: () => linesOf(curve.key) }));
     if (pathsOf().length) {
       found.splice(found.findLastIndex(({ group }) => group === "Reward and truth") + 1, 0, {
         key: "reward against truth", group: "Reward and truth", title: "Reward against truth", share: true,
@@ -122,7 +123,7 @@ const Charts = (() => {
     for (const cells of data.cells) {
       const lines = () => cells.lines.map((line) => ({ ...line, dash: "solid" }));
       found.push({ ...cells, key: `cells ${cells.title}`, group: "cells", share: true,
-        lines: () => lines().map(smoothed), raw: lines });
+        lines: () => lines().map((line) => smoothed(line, "cells")), raw: lines });
     }
     return found;
   }

@@ -108,16 +108,16 @@ def all_series(run: Run) -> dict[str, dict[str, Sequence[float]]]:
     """Each metric of a run: `step` and `value`, and `low` and `high` where its interval is known.
 
     An interval is in the metrics under the same name with `_low` and `_high`. The metrics that are drawn at first have
-    one by `Run.with_intervals`, but for times and memory, which no sample gives.
+    one by `Run.with_intervals`, but for times, memory and learning rates, which no sample gives.
     """
-    sampled = {curve.key for curve in CURVES if curve.group != MACHINE}
+    sampled = {curve.key for curve in CURVES if curve.group != MACHINE and not curve.key.endswith("learning_rate")}
     found = {key: run.series(key) for row in run.metrics for key, value in row.items() if is_number(value)}
     told: dict[str, dict[str, Sequence[float]]] = {}
     for key in [key for key in found if key != "step" and not (key.endswith(ENDS) and key.rpartition("_")[0] in found)]:
         told[key] = {"step": [step for step, _ in found[key]], "value": [short(value) for _, value in found[key]]}
         low, high = ([value for _, value in found.get(f"{key}{end}", [])] for end in ENDS)
         if key in sampled and not low:
-            least, most = (0.0, 1.0) if is_share(key) else (-math.inf, math.inf)
+            least, most = -math.inf if key == "loss" else 0.0, 1.0 if is_share(key) else math.inf
             bands = [(max(least, low), min(most, high)) for _, _, low, high in run.with_intervals(key)]
             low, high = map(list, zip(*bands, strict=True)) if any(low < high for low, high in bands) else ([], [])
         if len(low) == len(high) == len(found[key]):

@@ -150,7 +150,8 @@ def overview(run: Run) -> str:
         values = run.values(name)
         if values:
             recent = values[-10:]
-            rows.append([name, *(f"{v:.4g}" for v in (values[-1], math.fsum(recent) / len(recent), values[0]))])
+            mean = "-" if name.startswith("eval/") else f"{math.fsum(recent) / len(recent):.4g}"  # 10 are most of a run
+            rows.append([name, f"{values[-1]:.4g}", mean, f"{values[0]:.4g}"])
     return "".join([*parts, html_table(rows)])
 
 

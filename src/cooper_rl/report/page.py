@@ -28,7 +28,8 @@ CHARTS = (HERE / "charts.js").read_text()
 HOW_TO_READ = (
     "Point at a figure to read all its values at a step, or move with the arrow keys. Drag to zoom into steps; a double"
     " click shows all. A name switches its line on and off. A dashed line is a hacking alarm."
-    " A band is a 95 % interval; around a mean of several seeds it goes from the least to the greatest of them."
+    " A band is a 95 % interval: of a held-out accuracy by its problems, of what each step measures by five steps."
+    " Around a mean of several seeds it goes from the least to the greatest of them."
 )
 NO_SCRIPT = "The charts and the rollouts need the page's script; the same figures are in each run's metrics.jsonl."
 TURNING = re.compile("[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]")  # bidirectional control characters

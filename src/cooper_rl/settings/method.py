@@ -67,9 +67,9 @@ class RewardSettings(VerifierSettings):
     """Train the reward model along with the policy (stage 2). Without it, arm decides."""
     reward_threshold: float | None = setting(None, least=0, most=1)
     """Reward a score above this number with 1 and any other with 0; null makes the score itself the reward."""
-    verifier_deadline_seconds: float = 5.0
+    verifier_deadline_seconds: float = setting(5.0, least=0.001)
     """Give up on judging a completion after this many seconds, with the verdict TIMEOUT."""
-    verifier_batch_seconds: float = 300.0
+    verifier_batch_seconds: float = setting(300.0, least=0.001)
     """Give up on judging a batch of completions after this many seconds: those not judged by then get the verdict
     TIMEOUT. Keep it below ddp_timeout, after which waiting ranks end a run."""
 
