@@ -247,10 +247,10 @@ class UpdateSettings:
     reward_model_warmup_steps: int = setting(0, least=0)
     """Warm up the reward model's learning rate from 0 over N of its steps."""
     reward_model_update_steps: int = setting(1, least=1)
-    """Update the reward model on every N-th batch; the batches between make no pairs, but are replayed."""
+    """Update the reward model on every N-th batch. The others make no pairs, but replay may draw from them."""
     reward_model_alone_steps: int = setting(0, least=0)
-    """Train the reward model alone on the first N batches: the policy writes them and takes no step. Its learning
-    rate's schedule goes on."""
+    """Train the reward model alone on the first N batches: the policy samples them, but takes no step. Its learning
+    rate follows its schedule all the same."""
     reward_model_max_grad_norm: float = setting(1.0, least=0)
     """Clip the reward model's gradient to this norm."""
     reward_model_sharded: bool = False
