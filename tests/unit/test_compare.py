@@ -300,7 +300,12 @@ def test_a_progress_line_has_whole_numbers(width):
 def test_ctrl_c_ends_with_the_command_that_goes_on(tmp_path):
     recipe = Path(__file__).parents[2] / "recipes" / "quickstart.yaml"
     words = ["compare", "--config", str(recipe), "--arms", "rule", "--output_dir", str(tmp_path / "a b")]
-    process = subprocess.Popen([sys.executable, "-m", "cooper_rl.cli", *words], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cooper_rl.cli", *words],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # which a shell's background jobs ignore
+    )
     assert "Each arm trains" in process.stderr.readline()
     while not (tmp_path / "a b" / "rule-seed0" / "train.log").is_file():
         assert process.poll() is None
