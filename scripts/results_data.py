@@ -52,7 +52,7 @@ def entry_of(run: Run) -> Data:
         "arm": run.arm,
         "commit": str(run.environment.get("commit", "?"))[:7],
         "base": measured[0][1] if measured else None,
-        **summarize_run(run),
+        **{name: value for name, value in summarize_run(run).items() if name != "evidence"},  # follows from the figures
         "false_positive_rate": ends(fooled),
         "kl": {"end": ends(run.values("kl"))["end"]},
         "step_seconds": median(steps) if steps else None,

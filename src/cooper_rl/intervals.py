@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from statistics import NormalDist, fmean, variance
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ def wilson(hits: float, count: float, z: float = Z_95) -> tuple[float, float]:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
+@cache
 def student(count: int, looks: int = 1) -> float:
     """Student's t of a two-sided 95 % interval of the mean of so many values, at least 2, to two decimals.
 

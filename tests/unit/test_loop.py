@@ -420,7 +420,7 @@ def test_a_verifiers_known_rate_of_misses_is_the_default(tmp_path, verifier):
 
 
 def test_the_reward_model_learns_on_every_second_batch_and_replays_the_others(tmp_path, verifier):
-    """Resumed in between, the run goes on with the batch whose turn it is."""
+    """A run that is resumed between two updates makes the next one on the same batch as the whole run."""
 
     def run(folder, first, last, cooper=None):
         cooper = cooper or method(folder, verifier, Counting(), reward_model_update_steps=2, replay_per_step=12)

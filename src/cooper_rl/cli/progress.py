@@ -175,7 +175,7 @@ class Display:
             self.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def titled(self, run: Watched) -> str:
-        """A run's name, of which a narrow terminal has the first characters."""
+        """A run's name, cut short on a narrow terminal."""
         most = self.console.width // 3
         return run.name if len(run.name) <= most else f"{run.name[: most - 1]}…"
 

@@ -187,7 +187,7 @@ def _run_again(
     past_key_values: Any = None,
     **inputs: Any,
 ) -> Any:
-    """The layer's output, of which autograd keeps the inputs. A cache is filled once, not in the backward pass too."""
+    """The layer's output. Autograd keeps its inputs alone, and the backward pass does not fill the cache again."""
 
     def alone(hidden_B_T_H: Tensor, *before: Tensor) -> tuple[Any, ...]:
         if past_key_values is None:

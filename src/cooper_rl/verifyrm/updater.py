@@ -80,7 +80,7 @@ class RewardModelUpdater:
         self.start = self._kept("weight.") if settings.reads_doubt else {}
 
     def create_scheduler(self, num_training_steps: int) -> None:
-        """Makes the learning rate's schedule over a run of this many batches, not each of which has an update."""
+        """Makes the learning rate's schedule for a run of this many batches. Some of them may have no update."""
         self.scheduler = get_scheduler(
             self.settings.reward_model_lr_scheduler_type,
             self.optimizer,
