@@ -64,7 +64,7 @@ def make_cooper(
     doubt = Doubt(misses, settings.mined_max_right, reward_model if settings.reads_doubt else None)
     warn_of_no_use(settings, reward_model is not None)
     asking = None
-    if reward_model is not None and settings.counterfactual_references:
+    if reward_model is not None and settings.asked_for:
         asking = Counterfactual(settings, verifier, reward_model, ranks, read_answers(settings.counterfactual_answers))
     alone = settings.reward_model_alone_steps if settings.cotrain else 0
     schedule = Schedule(settings.reward_model_update_steps, alone)
@@ -120,7 +120,7 @@ def make_monitors(
     """The monitors in their order: the audit, the alarm, the user's own, and the guard, which decides what is kept."""
     monitors: list[Monitor] = [Audit(misses)]
     if reward_model is not None:
-        asks = bool(settings.counterfactual_references) and "monitor" in settings.counterfactual_uses
+        asks = "monitor" in settings.asked_for
         monitors.append(HackingAlarm("log" if asks else settings.alarm_action, alone=not asks))
         if asks:
             probability, threshold = settings.alarm_probability, threshold_of(settings)
@@ -133,16 +133,12 @@ def make_monitors(
 
 def warn_of_no_use(settings: MethodSettings, has_reward_model: bool) -> None:
     """One line where accepted completions would be asked and nothing would come of it."""
-    if not settings.counterfactual_references:
-        return
-    if not has_reward_model:
+    number, uses = settings.counterfactual_references, settings.counterfactual_uses
+    if number and not has_reward_model:
         logger.warning("counterfactual_references: arm %s has no reward model; nothing is asked", settings.arm)
-    elif not set(settings.counterfactual_uses) - (set() if settings.cotrain else {"negatives"}):
-        logger.warning(
-            "counterfactual_uses: %s has no effect in arm %s; choose reward or monitor",
-            settings.counterfactual_uses,
-            settings.arm,
-        )
+    elif number != 0 and uses is not None and not {*uses} - (set() if settings.cotrain else {"negatives"}):
+        message = "counterfactual_uses: %s has no effect in arm %s; choose reward or monitor"
+        logger.warning(message, uses, settings.arm)
 
 
 def read_answers(file: str) -> list[str]:

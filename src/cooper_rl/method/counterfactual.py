@@ -75,7 +75,7 @@ class Counterfactual(Monitor):
         answers: Sequence[str] = (),
     ) -> None:
         self.settings, self.verifier, self.reward_model, self.ranks = settings, verifier, reward_model, ranks
-        self.uses, self.count = settings.counterfactual_uses, settings.counterfactual_references
+        self.uses, self.count = settings.asked_for, settings.counterfactual_references or 1
         self.threshold = threshold_of(settings)
         self.given = answers
         self.pool = AnswerPool(answers)

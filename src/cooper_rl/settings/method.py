@@ -96,12 +96,13 @@ class CounterfactualSettings:
 
     HEADING: ClassVar[str] = "Counterfactual references"
 
-    counterfactual_references: int = setting(0, least=0)
-    """Ask each accepted completion under N wrong references, the answers of other questions; 0 asks none. Without a
-    reward_threshold, a score up to 0.5 is then not paid."""
-    counterfactual_uses: list[str] = setting(["reward", "negatives", "monitor"])
-    """Uses of wrong references. reward does not pay what is accepted under a wrong reference too. negatives teaches the
-    reward model that it is wrong there. monitor raises an alarm when it becomes more frequent."""
+    counterfactual_references: int | None = setting(None, least=0)
+    """Ask each accepted completion under N wrong references, the answers of other questions; 0 asks none, null 1."""
+    counterfactual_uses: list[str] | None = None
+    """Uses of wrong references. reward does not pay what is accepted under a wrong reference too; nor, without a
+    reward_threshold, a score up to 0.5. negatives teaches the reward model that it is wrong there. monitor raises an
+    alarm when it becomes more frequent. null takes all three, and monitor alone where the reward model is frozen and
+    counterfactual_references is null."""
     counterfactual_form: Literal["refused", "margin", "best_fit"] = "refused"
     """When to pay a completion. refused: it is refused under each wrong reference. margin: its score is higher by
     counterfactual_margin under its own. best_fit: its own scores highest, also against its group's wrong answers."""
@@ -156,7 +157,7 @@ class CooperSettings(
         self.arm = cast(Arm | None, arm)
         check_fields(self, CooperSettings)
         check_negative_sources(self.negative_sources)
-        for use in self.counterfactual_uses:
+        for use in self.counterfactual_uses or ():
             if use not in USES:
                 raise BadInputError(f"counterfactual_uses: {use!r} is not one of {', '.join(USES)}")
         if self.reward_model_sharded and (self.prefix_weight or self.credit in VALUED_BY_MODEL):
@@ -166,6 +167,15 @@ class CooperSettings(
     def needs_reward_model(self) -> bool:
         """Whether the run needs a reward model: for the reward, the steps' credit, or because it is co-trained."""
         return self.reward != "rule" or self.cotrain or self.credit in VALUED_BY_MODEL
+
+    @property
+    def asked_for(self) -> tuple[str, ...]:
+        """What wrong references are used for; nothing where there is no reward model, or none are asked."""
+        if self.counterfactual_references == 0 or not self.needs_reward_model:
+            return ()
+        if self.counterfactual_uses is not None:
+            return tuple(self.counterfactual_uses)
+        return USES if self.cotrain or self.counterfactual_references else ("monitor",)
 
     @property
     def asks_assistant(self) -> bool:
