@@ -58,7 +58,7 @@ def runs(tmp_path_factory):
     root = tmp_path_factory.mktemp("arms")
     made = {arm: (root / arm, train(root / arm, arm, **ASKED)) for arm in ("static", "cooper")}
     still = {"reward_model_learning_rate": 0.0, "reward_model_weight_decay": 0.0}
-    made["still"] = (root / "still", train(root / "still", "cooper", **still))
+    made["still"] = (root / "still", train(root / "still", "cooper", **ASKED, **still))
     return made
 
 

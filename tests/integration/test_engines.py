@@ -46,6 +46,7 @@ def replayed(cooper, batches):
     def play(samples, step, *_):
         batch = pickle.loads(next(rest))
         assert (batch.step, len(batch.rewards)) == (step, len(samples))
+        cooper.counterfactual.pool.add(rollout.reference_answer for rollout in batch.rollouts)
         return batch
 
     cooper.score = play
@@ -112,7 +113,7 @@ def test_what_the_plain_engine_does_not_have_is_refused(tmp_path, words, message
 
 
 def test_the_alarm_stops_a_run_of_the_plain_engine(tmp_path, monkeypatch):
-    monkeypatch.setattr("cooper_rl.method.alarm.HackingAlarm.add", lambda self, row: "accuracy/rule" in row)
+    monkeypatch.setattr("cooper_rl.method.alarm.AcceptanceAlarm.fires_on", lambda self, shares: True)
     with pytest.raises(CooperError, match="the hacking alarm stopped the run after step 1"):
         run_plain(recipe(tmp_path, "--alarm_action", "stop"))
     assert (tmp_path / "checkpoint-1" / "complete.json").is_file() and not (tmp_path / "finished.json").exists()

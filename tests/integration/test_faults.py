@@ -79,7 +79,7 @@ def test_no_valid_pair_in_any_prompt_leaves_the_reward_model_alone(tmp_path):
 
 @pytest.mark.parametrize("action", ["log", "stop", "hybrid"])
 def test_what_the_alarm_does(tmp_path, action, monkeypatch, caplog):
-    monkeypatch.setattr("cooper_rl.method.alarm.HackingAlarm.add", lambda self, row: "accuracy/rule" in row)
+    monkeypatch.setattr("cooper_rl.method.alarm.AcceptanceAlarm.fires_on", lambda self, shares: True)
     values = {**SMALL, "max_steps": 4, "save_steps": 2, "heldout_steps": 0, "alarm_action": action}
     words = [word for key, value in values.items() for word in (f"--{key}", json.dumps(value))]
     words += ["--arm", "static", "--output_dir", str(tmp_path)]
