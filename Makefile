@@ -53,6 +53,7 @@ smollm2-anew: env
 	$(BIN)/cooper train-rm --config recipes/smollm2-verifyrm.yaml --resume
 	cp -r $(addprefix models/smollm2-schoolbook-verifyrm/,README.md recipe.json verifyrm.json adapters) adapters/smollm2-schoolbook-verifyrm
 
+passages-anew: export PYTHONPATH := $(CURDIR)
 passages-anew: env
 	test -e models/smollm2-135m-instruct/model.safetensors || $(BIN)/python scripts/fetch_model.py
 	test -e models/smollm2-passages/start.json || $(BIN)/python scripts/short_start.py --config recipes/passages-start.yaml

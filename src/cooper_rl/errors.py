@@ -1,5 +1,8 @@
 """The errors that are shown to users. Each is also the standard library's error of its kind."""
 
+import difflib
+from collections.abc import Iterable
+
 
 class CooperError(Exception):
     """Base class of this package's errors. The message is one line: what is wrong, where, and what to do."""
@@ -15,6 +18,12 @@ class MissingFileError(BadInputError, FileNotFoundError):
 
 class BackendError(CooperError, RuntimeError):
     """A server or model that should have answered did not."""
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """The end of a message about a name that is not known: `; did you mean 'arm'?`, or nothing where none is near."""
+    near = difflib.get_close_matches(name, [*known], 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def how_to_install(extra: str = "", folder: str = ".") -> str:

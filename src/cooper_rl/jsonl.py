@@ -11,10 +11,11 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, TextIO, cast
+from typing import IO, Any, TextIO, TypeVar, cast
 
 from cooper_rl.errors import BadInputError, MissingFileError
 
+Item = TypeVar("Item")
 REFERENCE_FIELDS = ("reference", "reference_answer", "answer")
 COMPLETION_FIELDS = ("completion", "response")
 LABEL_FIELDS = ("correct", "label")
@@ -70,6 +71,27 @@ def records(lines: Iterable[str], source: str, first: int = 1) -> Iterator[tuple
             if line.strip():
                 place = f"{source}:{number}"
                 yield place, _object(line, place)
+
+
+def in_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """The items in lists of `size`, the last of them shorter. A bad record loses none of those before it.
+
+    Raises:
+        BadInputError: an item could not be read; the list of those before it comes first.
+    """
+    batch: list[Item] = []
+    try:
+        for item in items:
+            batch.append(item)
+            if len(batch) == size:
+                yield batch
+                batch = []
+    except BadInputError:
+        if batch:
+            yield batch
+        raise
+    if batch:
+        yield batch
 
 
 def _object(line: str, place: str) -> dict[str, Any]:

@@ -30,10 +30,10 @@ def tokens_of_a_pass(device: str) -> int:
 
 def buckets(rows: Sequence[int], lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
     """Rows of like length together, longest first, as many as fit into `batch_tokens` padded tokens."""
-    return packed(sorted(rows, key=lambda row: -lengths[row]), lengths, batch_tokens)
+    return pack_rows(sorted(rows, key=lambda row: -lengths[row]), lengths, batch_tokens)
 
 
-def packed(order: Iterable[int], lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
+def pack_rows(order: Iterable[int], lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
     """The rows of `order` in batches. Each batch has as many rows as fit into `batch_tokens`, with padding counted.
 
     Args:

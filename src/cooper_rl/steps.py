@@ -49,7 +49,7 @@ def tokens_before(tokenizer: Any, ids: Sequence[int], ends: Sequence[int]) -> li
     lengths = _running_lengths(tokenizer, ids) if len(ends) else []
     if lengths is None:
         return [
-            bisect_left(range(len(ids)), end, key=lambda count: len(_decoded(tokenizer, ids[:count]))) for end in ends
+            bisect_left(range(len(ids)), end, key=lambda count: len(_decode(tokenizer, ids[:count]))) for end in ends
         ]
     return [bisect_left(lengths, end, hi=len(ids)) for end in ends]
 
@@ -69,10 +69,10 @@ def _running_lengths(tokenizer: Any, ids: Sequence[int]) -> list[int] | None:
             whole = count
             continue
         begun = max(0, count - NEIGHBOURS)  # part of a character, or a token that is left out
-        before, present = (_decoded(tokenizer, ids[begun:end]) for end in (count - 1, count))
+        before, present = (_decode(tokenizer, ids[begun:end]) for end in (count - 1, count))
         lengths.append(lengths[-1] + len(present) - len(before))
-    return lengths if lengths[-1] == len(_decoded(tokenizer, ids)) else None
+    return lengths if lengths[-1] == len(_decode(tokenizer, ids)) else None
 
 
-def _decoded(tokenizer: Any, ids: Sequence[int]) -> str:
+def _decode(tokenizer: Any, ids: Sequence[int]) -> str:
     return str(tokenizer.decode(ids, skip_special_tokens=True))

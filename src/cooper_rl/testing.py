@@ -53,7 +53,7 @@ NO_SPLIT = "no such split"
 Same = Callable[[Problem, Problem], bool] | None
 
 
-def boxed(answer: str) -> str:
+def box_answer(answer: str) -> str:
     """A completion that states an answer in a box, which the rule verifiers can read."""
     return f"So the answer is \\boxed{{{answer}}}."
 
@@ -63,7 +63,7 @@ def check_domain(
     *,
     size: int = 40,
     seed: int = 0,
-    state: Callable[[str], str] = boxed,
+    state: Callable[[str], str] = box_answer,
     rule: bool = True,
     same: Same = None,
 ) -> None:
@@ -229,7 +229,7 @@ def check_monitor(monitor: Monitor, resumed: Monitor) -> None:
     assert monitor.name, "a monitor has a name, under which its state is in the checkpoint"
     monitor.begin()
     for step in range(1, 30):
-        given = _given(step)
+        given = _report_of_step(step)
         report = monitor.after(given, whole=step % 10 == 0)
         assert report.step == step and report.batch == given.batch, "step and batch stay as they are"
         assert report.metrics["loss"] == given.metrics["loss"], "the metrics of others stay as they are"
@@ -241,7 +241,7 @@ def check_monitor(monitor: Monitor, resumed: Monitor) -> None:
         resumed.load_state(state)
     assert resumed.state() == monitor.state() and resumed.reward == monitor.reward, "the state is not restored"
     for step in range(30, 50):
-        given = _given(step)
+        given = _report_of_step(step)
         straight, again = (one.after(given, whole=False) for one in (monitor, resumed))
         times = {name for name in straight.metrics if name.startswith("time/")}
         assert straight.metrics.keys() == again.metrics.keys(), f"step {step}: other metrics after a resume"
@@ -249,7 +249,7 @@ def check_monitor(monitor: Monitor, resumed: Monitor) -> None:
             assert straight.metrics[name] == again.metrics[name], f"step {step}: {name} differs after a resume"
 
 
-def _given(step: int) -> Report:
+def _report_of_step(step: int) -> Report:
     """A step's report as a monitor gets it: the false-positive rate rises, rule accuracy does not."""
     rate = step / 60
     rates = {"": rate, "_low": rate / 2, "_high": (1 + rate) / 2}

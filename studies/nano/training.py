@@ -12,7 +12,7 @@ import torch
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from cooper_rl.packing import packed
+from cooper_rl.packing import pack_rows
 
 CHAT_TEMPLATE = (
     "{% for message in messages %}{{ '<|' + message['role'] + '|>' + message['content'] }}"
@@ -75,7 +75,7 @@ def batches(
     """Batches (input_ids_B_T, labels_B_T) of similar length, in random order. Only completion tokens have labels."""
     lengths = [len(ids) for ids, _ in examples]
     order = sorted(range(len(examples)), key=lambda i: (lengths[i], rng.random()))
-    groups = list(packed(order, lengths, batch_tokens))
+    groups = list(pack_rows(order, lengths, batch_tokens))
     rng.shuffle(groups)
     for group in groups:
         width = max(len(examples[i][0]) for i in group)

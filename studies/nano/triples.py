@@ -47,7 +47,7 @@ def written_triple(
         "question": "" if statement else problem.question,
         "reference": reference,
         "completion": completion,
-        "correct": world.canonical(reference) == world.stated(completion),
+        "correct": world.canonical(reference) == world.read_answer(completion),
         "source": problem.source,
         "problem_id": problem.problem_id,
     }

@@ -23,6 +23,7 @@ from cooper_rl.labelling.collect import collect
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.settings.asking import AnnotateConfig, CollectConfig, EvalConfig
 from cooper_rl.settings.files import resolve_model
+from cooper_rl.settings.reward_model import AugmentationSettings
 from cooper_rl.synthesis.augment import augment_triples
 from cooper_rl.synthesis.same_answer import _decimal
 from cooper_rl.verifiers.math.stated import read
@@ -231,7 +232,7 @@ def test_numbers_are_written_out():
 )
 def test_what_is_taught_as_wrong_does_not_state_the_right_answer(completion, reference):
     triples = [LabelledCompletion("What is it?", reference, completion, True)] * 200
-    grown = augment_triples(triples, forms=0, alone=0, wrong=1, seed=0)[200:]
+    grown = augment_triples(triples, AugmentationSettings(augment_wrong=1), seed=0)[200:]
     assert grown and all(not triple.correct for triple in grown)
     stated = {completion.casefold(), rf"\boxed{{{reference.casefold()}}}", reference.casefold()}
     assert [t.completion for t in grown if t.completion.casefold() in stated] == []
@@ -247,7 +248,7 @@ def test_what_is_taught_as_wrong_does_not_state_the_right_answer(completion, ref
 def test_a_slip_that_ends_as_the_right_solution_is_not_taught_as_wrong(reasoning, last):
     right = LabelledCompletion("q", "10", reasoning + last, True)
     assert read(right.completion).stated is None
-    grown = augment_triples([right] * 300, forms=0, alone=0, wrong=1, seed=0)[300:]
+    grown = augment_triples([right] * 300, AugmentationSettings(augment_wrong=1), seed=0)[300:]
     slips = [triple.completion for triple in grown if triple.first_error is not None]
     assert [text for text in slips if text.endswith(last[-12:])] == []
     assert bool(slips) == ("10" in last)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import termios
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ from cooper_rl.cli import app
 from cooper_rl.cli.compare import Job, compare, free_device
 from cooper_rl.cli.console import columns_for, print_rows
 from cooper_rl.cli.progress import Course, Display
-from cooper_rl.cli.running import interrupted
+from cooper_rl.cli.running import report_interruption
 from cooper_rl.errors import BadInputError, CooperError
 
 FAKE = """
@@ -212,18 +213,18 @@ def metrics(folder, rows, torn=""):
 def test_the_course_of_a_run(tmp_path):
     course, now = Course(tmp_path / "run"), [100.0]
     course.clock = lambda: now[0]
-    assert not course.look() and course.note() == course.left() == ""
+    assert not course.look() and course.note() == course.tell_left() == ""
     rows = [{"step": 0, "eval/true_accuracy": 0.4}]
     metrics(tmp_path / "run", rows, torn='{"step": 1, "rew')
-    assert course.look() and course.note() == "true accuracy 0.40 → 0.40" and course.left() == ""
+    assert course.look() and course.note() == "true accuracy 0.40 → 0.40" and course.tell_left() == ""
     rows += [{"step": step, "reward": step / 10} for step in range(1, 11)]
     metrics(tmp_path / "run", rows)
     now[0] = 120.0
     assert course.look() and not course.look()
     # the means of rewards 0.1 to 0.5 and 0.6 to 1.0; 10 steps took 20 seconds, so 50 take 100
-    assert course.note() == "reward 0.30 → 0.80, true accuracy 0.40 → 0.40" and course.left() == "1:40 left"
+    assert course.note() == "reward 0.30 → 0.80, true accuracy 0.40 → 0.40" and course.tell_left() == "1:40 left"
     metrics(tmp_path / "run", rows[:5])  # resumed: cut back to its checkpoint
-    assert course.look() and course.step == 4 and course.left() == ""
+    assert course.look() and course.step == 4 and course.tell_left() == ""
 
 
 class Watch:
@@ -232,10 +233,10 @@ class Watch:
     def __init__(self, folder):
         self.name, self.folder = folder.name, folder
 
-    def finished(self):
+    def has_finished(self):
         return self.ended
 
-    def failed(self):
+    def has_failed(self):
         return False
 
 
@@ -244,7 +245,7 @@ def test_a_terminal_shows_a_line_a_run_with_whole_words(tmp_path, width):
     run, screen = Watch(tmp_path / "cooper seed 0"), io.StringIO()
     console = Console(file=screen, force_terminal=True, width=width, color_system=None)
     with Display([run, Watch(tmp_path / "cooper seed 1")], ["cooper"], console) as display:
-        display.started(run)
+        display.show_start(run)
         metrics(run.folder, [{"step": step, "reward": 0.5, "eval/true_accuracy": 0.4} for step in range(2)])
         display.show(run)
         display.courses[run.name].clock = lambda: display.courses[run.name].began[0] + 1000.0
@@ -327,7 +328,7 @@ def test_ctrl_c_ends_with_the_command_that_goes_on(tmp_path):
     ],
 )
 def test_what_goes_on_after_an_interrupt(capsys, words, advice):
-    assert interrupted(words.split(), 130) == 130
+    assert report_interruption(words.split(), 130) == 130
     assert capsys.readouterr().err == f"cooper: interrupted{advice}\n"
 
 
@@ -376,6 +377,30 @@ def test_its_runs_end_with_it(tmp_path):
     assert program.wait(60) == 128 + signal.SIGTERM
     with pytest.raises(ProcessLookupError):
         os.kill(int(told.read_text()), 0)
+
+
+def test_a_run_that_is_being_started_ends_with_it_too(run, tmp_path, monkeypatch):
+    """The signal comes when the run's process is there and nobody has it in hand yet."""
+    (tmp_path / "fake.py").write_text("import time\ntime.sleep(600)\n")
+    begun = []
+
+    class Interrupted(subprocess.Popen):
+        def __init__(self, *given, **settings):
+            super().__init__(*given, **settings)
+            begun.append(self.pid)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.raises(SystemExit, match=str(128 + signal.SIGINT)):
+            run[1](arms=["rule", "static"], seeds=[0], jobs=1)
+        assert len(begun) == 1 and signal.getsignal(signal.SIGINT) is before
+        with pytest.raises(ProcessLookupError):
+            os.kill(begun[0], 0)
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(begun[0], signal.SIGKILL)
 
 
 @pytest.mark.parametrize(

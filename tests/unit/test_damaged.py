@@ -14,7 +14,7 @@ from cooper_rl.evaluation.process import evaluate_process
 from cooper_rl.jsonl import open_input, records
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.settings.files import EMBEDDED, base_of
-from cooper_rl.settings.reward_model import RewardModelTrainConfig
+from cooper_rl.settings.reward_model import AugmentationSettings, RewardModelTrainConfig
 from cooper_rl.synthesis.augment import augment_triples
 from cooper_rl.tables import read_table
 from cooper_rl.verifiers import RuleVerifier
@@ -140,7 +140,7 @@ def test_a_wrong_completion_is_not_repeated_without_what_made_it_wrong():
     several = LabelledCompletion("q", "5", r"First \boxed{6}. Then \boxed{5}.", False)
     slipped = LabelledCompletion("q", "5", r"2 + 2 = 5. So it is \boxed{5}.", False)
     plain = LabelledCompletion("q", "5", r"So it is \boxed{6}.", False)
-    grown = augment_triples([several, slipped, plain], forms=0, alone=1, wrong=0, seed=0)
+    grown = augment_triples([several, slipped, plain], AugmentationSettings(augment_alone=1), seed=0)
     assert [(t.completion.strip("\\boxed{}"), t.correct) for t in grown[3:]] == [("6", False)]
 
 

@@ -8,7 +8,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from cooper_rl.fast import decode
 from cooper_rl.fast.batch import Batch
-from cooper_rl.fast.layers import adapters_merged
+from cooper_rl.fast.layers import merging_adapters
 
 SIZES = {"vocab_size": 40, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
 PLAIN = {
@@ -243,14 +243,14 @@ def test_a_model_that_transformers_loads_from_adapters(tmp_path):
 def test_adapters_are_merged_on_any_device(monkeypatch):
     model = adapted("llama")
     monkeypatch.setattr(type(model), "device", torch.device("cuda"), raising=False)
-    with adapters_merged(model):
+    with merging_adapters(model):
         assert model.base_model.model.model.layers[0].mlp.up_proj.merged
 
 
 def test_adapters_come_out_of_the_weights_after_an_error():
     model = adapted("llama")
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    with pytest.raises(ZeroDivisionError), adapters_merged(model):
+    with pytest.raises(ZeroDivisionError), merging_adapters(model):
         raise ZeroDivisionError
     assert all(torch.equal(model.state_dict()[name], value) for name, value in before.items())
     assert not model.base_model.model.model.layers[0].mlp.up_proj.merged

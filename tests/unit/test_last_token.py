@@ -11,7 +11,7 @@ from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from cooper_rl.fast.layers import KNOWN, only_last
 from cooper_rl.packing import pad
-from cooper_rl.verifyrm.logits import recomputed, score_ids
+from cooper_rl.verifyrm.logits import recomputing, score_ids
 
 SIZES = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 3, "num_attention_heads": 2}
 GENERATOR = torch.Generator().manual_seed(0)
@@ -69,7 +69,7 @@ def test_layers_that_are_computed_again_give_the_same_scores_and_gradients(kind,
         sizes[tensor.data_ptr()] = tensor.nbytes
         return tensor
 
-    for context in (nullcontext(), recomputed(model)):
+    for context in (nullcontext(), recomputing(model)):
         sizes = {parameter.data_ptr(): 0 for parameter in model.parameters()}
         model.zero_grad()
         hooks = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)

@@ -147,7 +147,7 @@ def test_the_rule_is_weak_where_answers_are_words_and_never_calls_a_right_one_wr
 
 def test_kinship_triples_say_whether_statement_and_reference_agree():
     triples = written_triples("train", 200, 5, world=KINSHIP)
-    assert all(t["correct"] == (t["reference"] == KINSHIP.stated(t["completion"])) for t in triples)
+    assert all(t["correct"] == (t["reference"] == KINSHIP.read_answer(t["completion"])) for t in triples)
     assert 0.4 < sum(t["correct"] for t in triples) / 200 < 0.7
 
 
@@ -223,7 +223,7 @@ def test_every_place_in_every_wording_is_read_as_its_day():
 def test_triples_of_the_mixed_world_say_whether_statement_and_reference_agree():
     world = WEEKDAYS
     triples = written_triples("train", 400, 5, world=world)
-    assert all(t["correct"] == (world.canonical(t["reference"]) == world.stated(t["completion"])) for t in triples)
+    assert all(t["correct"] == (world.canonical(t["reference"]) == world.read_answer(t["completion"])) for t in triples)
     days = [t["correct"] for t in triples if "calendar" in t["source"]]
     assert 80 < len(days) < 160 and 0.4 < sum(days) / len(days) < 0.7
 
@@ -234,7 +234,7 @@ def test_a_lesson_is_mostly_statements_of_one_task():
     mine = [t for t in triples if t["source"].endswith(weekdays.TASK)]
     assert len(triples) == 400 and len(mine) == 300
     assert 0.7 < sum(not t["question"] for t in mine) / 300 < 0.9
-    assert all(t["correct"] == (world.canonical(t["reference"]) == world.stated(t["completion"])) for t in triples)
+    assert all(t["correct"] == (world.canonical(t["reference"]) == world.read_answer(t["completion"])) for t in triples)
 
 
 def test_a_policy_goes_on_from_another(tmp_path):

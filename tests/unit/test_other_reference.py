@@ -116,7 +116,7 @@ def test_an_answer_is_stated_as_whole_words(text, answer, found):
 
 def test_it_finds_the_answers_that_a_text_mentions():
     text = "It is Paris, or Rome, or the Hague, 85 km or 12.5 from here."
-    assert AnswerPool(POOL).mentioned(text, 9) == ["Paris", "Rome", "The Hague", "85", "12.5"]
+    assert AnswerPool(POOL).find_mentioned(text, 9) == ["Paris", "Rome", "The Hague", "85", "12.5"]
 
 
 def test_kinds_tell_years_names_and_sentences_apart():

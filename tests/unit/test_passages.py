@@ -7,10 +7,10 @@ from collections import Counter
 import pytest
 
 from cooper_rl.domains.generated import split_of
-from cooper_rl.domains.passages.data_set import STORIES, Passages, is_right
-from cooper_rl.domains.passages.readings import mentions
-from cooper_rl.domains.passages.stories import date, key_of
-from cooper_rl.domains.passages.wordings import FIRST_NAMES, of_amount, of_date, of_time
+from studies.passages.data_set import STORIES, Passages, is_right
+from studies.passages.readings import mentions
+from studies.passages.stories import date, key_of
+from studies.passages.wordings import FIRST_NAMES, of_amount, of_date, of_time
 
 WORLD = Passages()
 PROBLEMS = WORLD.problems("train", 400, 0)

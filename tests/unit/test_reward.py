@@ -35,7 +35,7 @@ class Halved(Reward):
     """Half of the score."""
 
     def of(self, verification, score):
-        return self.graded(score) / 2
+        return self.grade(score) / 2
 
 
 def test_a_users_own_reward_by_import_path():

@@ -261,13 +261,13 @@ def test_the_record_gives_back_what_was_written(tmp_path):
     judged = ledger.rollouts(waiting)
     assert [rollout.group for rollout in judged.rollouts] == [0, 1, 0] and judged.rollouts[0] == entry("a").rollout
     assert (judged.version, judged.seconds, waiting.size) == (7, 0.5, 3)
-    assert ledger.answered("s", ["a", "d"]) == {"a": (b"1", entry("a").answer)}
-    ledger.learned(waiting, 1, 8, {"loss": 0.1, "none": None})
+    assert ledger.find_answers("s", ["a", "d"]) == {"a": (b"1", entry("a").answer)}
+    ledger.mark_learned(waiting, 1, 8, {"loss": 0.1, "none": None})
     assert not ledger.waiting() and [each.metrics for each in ledger.after(0)] == [{"loss": 0.1, "none": None}]
     ledger.forget(1)
     with pytest.raises(CooperError, match="not kept any more"):
         ledger.rollouts(waiting)
-    assert ledger.answered("s", ["a"])["a"][1].score == 0.1 + 0.2
+    assert ledger.find_answers("s", ["a"])["a"][1].score == 0.1 + 0.2
     ledger.close()
 
 

@@ -21,7 +21,7 @@ from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.evaluation.process import evaluate_process
 from cooper_rl.records import LabelledCompletion, Verdict
 from cooper_rl.settings.files import resolve_model
-from cooper_rl.settings.reward_model import RewardModelTrainConfig
+from cooper_rl.settings.reward_model import AugmentationSettings, RewardModelTrainConfig
 from cooper_rl.synthesis.augment import augment_triples, slip_number
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm import VerifyRM
@@ -386,7 +386,7 @@ def test_a_trained_model_is_not_written_over(train_file, tmp_path):
 
 def test_what_is_corrupted_is_not_right():
     right = LabelledCompletion("What is 12 + 7?", "19", "12 + 7 = 19.\nThe answer is 19.", True)
-    wrong = augment_triples([right] * 200, forms=0.0, alone=0.0, wrong=1.0, seed=0)[200:]
+    wrong = augment_triples([right] * 200, AugmentationSettings(augment_wrong=1.0), seed=0)[200:]
     with RuleVerifier() as rule:
         assert Verdict.CORRECT not in rule.verify_many(["19"] * 200, [t.completion for t in wrong])
     assert not any(t.correct for t in wrong)
@@ -395,7 +395,7 @@ def test_what_is_corrupted_is_not_right():
 def test_of_a_changed_number_the_first_wrong_step_is_known():
     steps = ["3 + 4 = 7.", "7 * 2 = 14.", "So it is 14."]
     right = LabelledCompletion("(3 + 4) * 2?", "14", "\n".join(steps), True)
-    wrong = augment_triples([right] * 300, forms=0.0, alone=0.0, wrong=1.0, seed=0)[300:]
+    wrong = augment_triples([right] * 300, AugmentationSettings(augment_wrong=1.0), seed=0)[300:]
     known = [t for t in wrong if t.first_error is not None]
     assert 100 < len(known) < 200 and {t.first_error for t in known} == {0, 1}
     for triple in known:
@@ -409,17 +409,19 @@ def test_of_a_changed_number_the_first_wrong_step_is_known():
 
 def test_augmentation_adds_shares_and_keeps_the_rest():
     triples = [LabelledCompletion("q", str(i), f"#### {i}", i % 2 == 0) for i in range(400)]
-    more = augment_triples(triples, forms=0.5, alone=0.0, wrong=0.5, seed=0)
-    assert more[:400] == triples and more == augment_triples(triples, forms=0.5, alone=0.0, wrong=0.5, seed=0)
+    more = augment_triples(triples, AugmentationSettings(augment_forms=0.5, augment_wrong=0.5), seed=0)
+    assert more[:400] == triples and more == augment_triples(
+        triples, AugmentationSettings(augment_forms=0.5, augment_wrong=0.5), seed=0
+    )
     forms = [t for t in more[400:] if t.completion.startswith("#### ") and f"#### {t.reference_answer}" != t.completion]
     assert 250 < len(more) - 400 < 350 and len(forms) > 150
-    assert augment_triples(triples, forms=0.0, alone=0.0, wrong=0.0, seed=0) == triples
+    assert augment_triples(triples, AugmentationSettings(), seed=0) == triples
 
 
 def test_an_answer_alone_keeps_its_label():
     said = ["2 + 2 = 4, so the answer is \\frac{8}{2}.", "We get \\boxed{5}", "No answer\nhere", "5"]
     triples = [LabelledCompletion("q", "4", text, index == 0) for index, text in enumerate(said)]
-    more = augment_triples(triples, forms=0.0, alone=1.0, wrong=0.0, seed=0)[4:]
+    more = augment_triples(triples, AugmentationSettings(augment_alone=1.0), seed=0)[4:]
     assert [t.correct for t in more] == [True, False] + [False] * (len(more) - 2)
     assert more[0].completion in (r"\frac{8}{2}", r"\boxed{\frac{8}{2}}") and more[1].completion in ("5", r"\boxed{5}")
     assert all("here" not in t.completion for t in more)
@@ -429,7 +431,7 @@ def test_a_right_completion_stands_in_for_the_reference():
     completions = [("2 + 2 = 4\n#### 4", True), ("four", True), ("5", False), ("4.0", True)]
     triples = [LabelledCompletion("q", "4", text, correct) for text, correct in completions]
     alone = [LabelledCompletion("other", "7", "7", True), LabelledCompletion("no right one", "8", "9", False)]
-    grown = augment_triples([*triples, *alone], forms=0.0, alone=0.0, wrong=0.0, references=1.0, seed=0)
+    grown = augment_triples([*triples, *alone], AugmentationSettings(augment_references=1.0), seed=0)
     more = grown[6:]
     assert grown[:6] == [*triples, *alone] and [t.question for t in more] == ["q"] * len(more) and len(more) >= 2
     right = {text for text, correct in completions if correct}
@@ -441,13 +443,13 @@ def test_a_right_completion_stands_in_for_the_reference():
 def test_invented_answers_and_working_keep_to_their_shares_and_labels():
     working = "First we add what is given, carry the one and then look at every case in turn. " * 4
     triples = [LabelledCompletion(f"q{i}", str(i), f"{working}#### {i}", i % 2 == 0) for i in range(400)]
-    grown = augment_triples(triples, forms=0.0, alone=0.0, wrong=0.0, invent=0.5, choices=0.25, seed=0)
+    grown = augment_triples(triples, AugmentationSettings(augment_invent=0.5, augment_choices=0.25), seed=0)
     by_source = {source: [t for t in grown if t.source == source] for source in ("", "invented", "choices")}
     assert grown[:400] == triples == by_source[""]
     assert 160 < len(by_source["invented"]) < 240 and 70 < len(by_source["choices"]) < 130
     assert all(0.4 < sum(t.correct for t in by_source[s]) / len(by_source[s]) < 0.6 for s in ("invented", "choices"))
     short = LabelledCompletion("q", "7", "8", False)
-    more = augment_triples([*triples, short], forms=0.0, alone=0.0, wrong=0.0, working=1.0, seed=0)[401:]
+    more = augment_triples([*triples, short], AugmentationSettings(augment_working=1.0), seed=0)[401:]
     assert {t.correct for t in more} == {True, False}
     assert all(t.completion.startswith(working) for t in more if t.question != "q")  # it has working of its own
     assert all(
@@ -457,7 +459,7 @@ def test_invented_answers_and_working_keep_to_their_shares_and_labels():
 
 def test_without_working_there_is_none_to_put_before_an_answer():
     short = [LabelledCompletion("q", "7", "7", True)]
-    assert augment_triples(short, forms=0.0, alone=0.0, wrong=0.0, working=1.0, seed=0) == short
+    assert augment_triples(short, AugmentationSettings(augment_working=1.0), seed=0) == short
 
 
 @pytest.mark.parametrize(

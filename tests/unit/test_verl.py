@@ -514,7 +514,7 @@ for name in ("verl", "verl.utils", "verl.utils.import_utils", "verl.trainer", "v
     sys.modules[name].__path__ = [sys.argv[1]]
 sys.modules["verl.utils"].import_utils = sys.modules["verl.utils.import_utils"]
 import cooper_rl.engines.verl.plugin as plugin
-assert plugin.plugin_loaded() and not sys.modules["verl.utils.import_utils"].is_trl_available()
+assert plugin.is_plugin_loaded() and not sys.modules["verl.utils.import_utils"].is_trl_available()
 assert "cooper_rl.engines.verl.ppo_trainer" not in sys.modules
 assert importlib.import_module("verl.trainer.ppo.v1").executed
 """

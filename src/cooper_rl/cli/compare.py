@@ -48,14 +48,14 @@ class Job:
     def cost(self) -> int:
         return STEP_COST.get(self.arm, max(STEP_COST.values()))
 
-    def finished(self) -> bool:
+    def has_finished(self) -> bool:
         """Whether the run came to its end, and this end is not before `max_steps`."""
         path = self.folder / "finished.json"
         return path.is_file() and json.loads(path.read_text())["step"] >= self.max_steps
 
-    def failed(self) -> bool:
+    def has_failed(self) -> bool:
         """Whether its process ended without a finished run."""
-        return self.process is not None and self.process.poll() is not None and not self.finished()
+        return self.process is not None and self.process.poll() is not None and not self.has_finished()
 
 
 def run_folder(output_dir: Path, arm: str, seed: int) -> Path:
@@ -133,22 +133,27 @@ def _run_all(
     display: Display,
     devices: Sequence[str],
 ) -> None:
-    waiting = sorted((job for job in todo if not job.finished()), key=lambda job: -job.cost)
+    waiting = sorted((job for job in todo if not job.has_finished()), key=lambda job: -job.cost)
     running: list[Job] = []
-    handler = signal.signal(signal.SIGTERM, _end)
+    received: list[int] = []  # signals; one that ended this program while a run is started would leave the run behind
+    taken = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN]
+    handlers = {number: signal.signal(number, lambda number, _: received.append(number)) for number in taken}
     try:
         while waiting or running:
-            while waiting and len(running) < jobs:
+            while waiting and len(running) < jobs and not received:
                 waiting[0].device = free_device(devices, running)
                 running.append(_start(waiting.pop(0), config, overrides, train_command, jobs))
-                display.started(running[-1])
+                display.show_start(running[-1])
             time.sleep(POLL_SECONDS)
             still = [job for job in running if job.process and job.process.poll() is None]
             for job in running:
                 display.show(job)
             running = still
+            if received:
+                raise SystemExit(128 + received[0])
     finally:
-        signal.signal(signal.SIGTERM, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
         for job in running:
             if job.process and job.process.poll() is None:
                 os.killpg(job.process.pid, signal.SIGTERM)
@@ -161,11 +166,6 @@ def free_device(devices: Sequence[str], running: Sequence[Job]) -> str | None:
     """The GPU with the fewest runs; None where there is none."""
     taken = [job.device for job in running]
     return min(devices, key=taken.count, default=None)
-
-
-def _end(number: int, frame: object) -> None:
-    """Ends this program on a signal as an error would, so that the runs are ended too."""
-    raise SystemExit(128 + number)
 
 
 def _start(job: Job, config: Path, overrides: Mapping[str, object], train_command: Sequence[str], jobs: int) -> Job:
@@ -192,8 +192,8 @@ def _start(job: Job, config: Path, overrides: Mapping[str, object], train_comman
 
 
 def _conclude(todo: Sequence[Job], output_dir: Path, as_json: bool) -> dict[str, Any]:
-    failed = [job for job in todo if job.failed()]
-    done = [read_run(job.folder) for job in todo if job.finished()]
+    failed = [job for job in todo if job.has_failed()]
+    done = [read_run(job.folder) for job in todo if job.has_finished()]
     summary = summarize(done)
     if done:
         write_atomically(output_dir / "summary.json", json.dumps(summary, indent=2) + "\n")

@@ -39,8 +39,8 @@ class Watched(Protocol):
     def name(self) -> str: ...
     @property
     def folder(self) -> Path: ...
-    def finished(self) -> bool: ...
-    def failed(self) -> bool: ...
+    def has_finished(self) -> bool: ...
+    def has_failed(self) -> bool: ...
 
 
 class Course:
@@ -100,7 +100,7 @@ class Course:
             parts.append(f"true accuracy {self.true[0]:.2f} → {self.true[1]:.2f}")
         return ", ".join(parts)
 
-    def left(self) -> str:
+    def tell_left(self) -> str:
         """The time left at the speed so far, such as `1:40 left`; empty as long as the speed is not known."""
         if self.began is None or self.step <= self.began[1] or self.total <= 0:
             return ""
@@ -141,14 +141,14 @@ class Display:
             self.stack.enter_context(self.progress)
             for run in self.runs:
                 waiting = WAITING if self.console.width >= WIDE else WAITING.split()[0]
-                state = "finished before" if run.finished() else waiting
-                self.tasks[run.name] = self.progress.add_task(self.titled(run), total=None, note=state)
+                state = "finished before" if run.has_finished() else waiting
+                self.tasks[run.name] = self.progress.add_task(self.fit_name(run), total=None, note=state)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stack.close()
 
-    def started(self, run: Watched) -> None:
+    def show_start(self, run: Watched) -> None:
         """Says that a run has been started."""
         if self.progress:
             self.progress.update(self.tasks[run.name], note="starting")
@@ -157,16 +157,16 @@ class Display:
         """Shows how far a run is."""
         course = self.courses[run.name]
         new = course.look()
-        end = "failed" if run.failed() else "done" if run.finished() else ""
+        end = "failed" if run.has_failed() else "done" if run.has_finished() else ""
         if run.name in self.ended or not (new or end):
             return
         if end:
             self.ended.add(run.name)
-        note = ", ".join(filter(None, [course.note(), end or course.left()]))
+        note = ", ".join(filter(None, [course.note(), end or course.tell_left()]))
         total = course.total if course.total > 0 else None
         if self.progress:
             done = max(0, course.step)
-            room = self.console.width - max(len(self.titled(each)) for each in self.runs) - 2 * len(str(total)) - 3
+            room = self.console.width - max(len(self.fit_name(each)) for each in self.runs) - 2 * len(str(total)) - 3
             shown = shorten(note, room - (BAR + 1) * (self.console.width >= WIDE))
             self.progress.update(self.tasks[run.name], total=total, completed=done, note=shown)
         elif total and (course.step * 10 // total > self.tenths[run.name] or end):
@@ -174,7 +174,7 @@ class Display:
             line = f"{run.name}: step {course.step} of {total}, {note}"
             self.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
-    def titled(self, run: Watched) -> str:
+    def fit_name(self, run: Watched) -> str:
         """A run's name, cut short on a narrow terminal."""
         most = self.console.width // 3
         return run.name if len(run.name) <= most else f"{run.name[: most - 1]}…"

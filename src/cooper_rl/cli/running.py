@@ -40,7 +40,7 @@ def run(app: typer.Typer) -> int:
         app()
     except SystemExit as end:
         code = int(end.code or 0)
-        return interrupted(sys.argv[1:], code) if code - 128 in (signal.SIGINT, signal.SIGTERM) else code
+        return report_interruption(sys.argv[1:], code) if code - 128 in (signal.SIGINT, signal.SIGTERM) else code
     except BrokenPipeError:
         return 0
     except (CooperError, OSError) as error:  # OSError: a full disk, a folder that cannot be written to
@@ -48,11 +48,11 @@ def run(app: typer.Typer) -> int:
         sys.stderr.write(f"cooper: {'error' if code == 2 else 'failed'}: {error}\n")
         return code
     except KeyboardInterrupt:
-        return interrupted(sys.argv[1:], 128 + signal.SIGINT)
+        return report_interruption(sys.argv[1:], 128 + signal.SIGINT)
     return 0
 
 
-def interrupted(words: Sequence[str], code: int) -> int:
+def report_interruption(words: Sequence[str], code: int) -> int:
     """Says in one line how to go on after Ctrl-C or SIGTERM, and returns the exit code. On many ranks one says it.
 
     Args:

@@ -18,9 +18,6 @@ from cooper_rl.errors import how_to_install
 from cooper_rl.settings.files import ADAPTED, EMBEDDED, base_of, is_adapters
 from cooper_rl.settings.train import TrainSettings
 
-"""`cooper doctor`: what this machine has, and what a training run will need of it."""
-
-
 # (distribution, least version, first version that is not supported)
 SUPPORTED = (
     ("torch", (2, 8), None),

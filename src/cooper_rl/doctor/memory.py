@@ -128,7 +128,7 @@ def policy_bytes(settings: TrainSettings, policy: Shape, tokens: int, *, by_auto
         tokens: the length of a prompt with its completion.
         by_autocast: bfloat16 comes by autocast, which leaves half of what is computed in float32.
     """
-    batch, trained = settings.per_device_train_batch_size, _trained(policy, settings.lora_rank)
+    batch, trained = settings.per_device_train_batch_size, _count_trained(policy, settings.lora_rank)
     small = HALF if _in_16_bits(settings) else FLOAT
     of_layers = _activation_bytes(batch * tokens, policy, bool(settings.gradient_checkpointing))
     cached = count_generated_at_once(settings) * tokens * policy.layers * policy.kv_width
@@ -159,7 +159,7 @@ def cotraining_bytes(
         ranks: they share the copies in main memory out.
         on_device: it is not trained on a CPU.
     """
-    own = _trained(reward, settings.reward_model_lora_rank)
+    own = _count_trained(reward, settings.reward_model_lora_rank)
     pairs = max(1, count_generated_at_once(settings) // settings.num_generations) * settings.pairs_per_prompt
     at_once = min(pairs, settings.reward_model_pairs_per_pass or pairs)
     labelled = settings.rehearsal_per_step + settings.replay_per_step
@@ -234,7 +234,7 @@ def total(parts: Mapping[str, float], kept: float = 0.0) -> float:
     return sum(parts.values()) - (1 - kept) * sum(passing[:-1])
 
 
-def _trained(shape: Shape, lora_rank: int) -> int:
+def _count_trained(shape: Shape, lora_rank: int) -> int:
     """How many parameters are trained. For adapters this is roughly rank x (in + out) of a layer's seven matrices."""
     return 14 * shape.layers * shape.hidden * lora_rank if lora_rank else shape.parameters
 

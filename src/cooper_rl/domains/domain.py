@@ -84,14 +84,14 @@ class StoredDomain(Domain):
             BadInputError: a problem has no question or no answer, or the split does not exist.
         """
 
-    def stored(self, split: str) -> Sequence[Problem]:
+    def open_split(self, split: str) -> Sequence[Problem]:
         """As `read`; a domain of very many problems may leave them on the disk."""
         return self.read(split)
 
     def problems(self, split: str, size: int | None, seed: int) -> list[Problem]:
         """All problems of a split, or `size` of them at random."""
         self.check_split(split)
-        problems = self.stored(split)
+        problems = self.open_split(split)
         if size is None or size >= len(problems):
             return list(problems)
         return random.Random(seed).sample(problems, size)

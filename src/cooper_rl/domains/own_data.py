@@ -46,7 +46,7 @@ class FileSet(StoredDomain):
             raise MissingFileError(f"{self.name}: no such file, here or in COOPER_DATA_DIR")
         return list(own_problems(read_records(path), path.stem, self.reference_column))
 
-    def stored(self, split: str) -> Sequence[Problem]:
+    def open_split(self, split: str) -> Sequence[Problem]:
         """As `read`. Those of a large file are read once, and then mapped from the disk by all processes."""
         path = local_file(self.name)
         if path is not None and path.stat().st_size >= MAPPED_BYTES:
@@ -60,7 +60,7 @@ class FileSet(StoredDomain):
 
     def check(self, split: str) -> None:
         """Reads the file, so that its errors are found before a model is loaded."""
-        if not len(self.stored(split)):
+        if not len(self.open_split(split)):
             raise BadInputError(f"{self.name}: the file has no problem with an answer")
 
 

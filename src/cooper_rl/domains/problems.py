@@ -23,7 +23,6 @@ KNOWN = {  # import paths, so that a domain is imported only when it is named
     "nano-kinship": "cooper_rl.domains.nano.kinship:Kinship",
     "nano-steps": "cooper_rl.domains.nano.arithmetic:Steps",
     "nano-weekdays": "cooper_rl.domains.nano.weekdays:Weekdays",
-    "passages": "cooper_rl.domains.passages.data_set:Passages",
     "schoolbook": "cooper_rl.domains.schoolbook:Schoolbook",
     "gsm8k": "cooper_rl.domains.public:Gsm8k",
     "math": "cooper_rl.domains.public:Math",
@@ -132,7 +131,7 @@ def training_problems(named: TrainRecipe) -> Sequence[Problem]:
     domain = find_domain(named.dataset_name, named.dataset_config, named.reference_column)
     if isinstance(domain, FileSet) and named.dataset_size is None:
         domain.check(named.dataset_split)
-        return domain.stored(named.dataset_split)
+        return domain.open_split(named.dataset_split)
     return load_problems(
         named.dataset_name,
         split=named.dataset_split,

@@ -29,13 +29,12 @@ from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.fast.decode import complete
 from cooper_rl.generation import conversation
 from cooper_rl.generation.in_process import TransformersGenerator, own_settings_aside, render_chat
-from cooper_rl.method.build import make_cooper
+from cooper_rl.method.build import make_cooper, make_verifier
 from cooper_rl.method.monitor import mean_reward
 from cooper_rl.method.negatives import Assistant
 from cooper_rl.packing import pad
 from cooper_rl.records import Batch, Problem, Sample
 from cooper_rl.settings.train import TrainSettings
-from cooper_rl.verifiers import RuleVerifier
 
 # Settings for which this engine supports one value only.
 ONLY: Mapping[str, Any] = {
@@ -80,12 +79,7 @@ class PlainTrainer:
         )
         warmup, kwargs = config.get_warmup_steps(config.max_steps), config.lr_scheduler_kwargs
         self.scheduler = get_scheduler(config.lr_scheduler_type, self.optimizer, warmup, config.max_steps, kwargs)
-        self.verifier = RuleVerifier(
-            config.verifier,
-            workers=config.verifier_workers,
-            deadline_seconds=config.verifier_deadline_seconds,
-            batch_seconds=config.verifier_batch_seconds,
-        )
+        self.verifier = make_verifier(config)
         given = parts.reward_model
         reward_model = None if given is None else place_model(given, config, updates=config.max_steps)
         assistant = parts.assistant or TransformersGenerator(self.ref_policy, self.tokenizer)
@@ -207,7 +201,7 @@ class PlainTrainer:
         if self.parts.heldout is None or not due:
             return {}
         found = self.parts.heldout.measure(self.policy, self.tokenizer, self.cooper.reward_model, self.verifier)
-        self.cooper.journal.measured(step, self.parts.heldout.last)
+        self.cooper.journal.log_heldout(step, self.parts.heldout.last)
         return found
 
     def save(self, step: int) -> None:

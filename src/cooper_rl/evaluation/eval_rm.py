@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cooper_rl.domains.own_data import local_copy
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.judges import (
     Judge,
@@ -25,16 +26,13 @@ from cooper_rl.evaluation.metrics import Bools, Floats, bootstrap, metrics_of
 from cooper_rl.evaluation.process import PROCESSBENCH, evaluate_process, load_process, process_lines
 from cooper_rl.records import LabelledCompletion, Problem
 from cooper_rl.synthesis.augment import probe_triples
+from cooper_rl.tables import check_table, from_hub, read_records
 from cooper_rl.verifiers.math.reader import form_of
 from cooper_rl.verifiers.math.stated import is_solution
+from cooper_rl.verifyrm.triples import read_triples
 
 if TYPE_CHECKING:
     from cooper_rl.verifyrm import VerifyRM
-from collections.abc import Callable, Iterable, Iterator
-
-from cooper_rl.domains.own_data import local_copy
-from cooper_rl.tables import check_table, from_hub, read_records
-from cooper_rl.verifyrm.triples import read_triples
 
 logger = logging.getLogger(__name__)
 

@@ -62,7 +62,7 @@ class HeldOut:
         judged: list[tuple[bool, bool]] = []
         if self.problems:
             judged = [
-                found for _, found in sorted(dict(gather_object(self._judged(policy, tokenizer, verifier))).items())
+                found for _, found in sorted(dict(gather_object(self._judge(policy, tokenizer, verifier))).items())
             ]
         return self.metrics_of(judged, reward_model)
 
@@ -103,7 +103,7 @@ class HeldOut:
         right = [bool(self.truth and self.truth(*pair)) for pair in zip(problems, completions, strict=True)]
         return list(zip((v is Verdict.CORRECT for v in verdicts), right, strict=True))
 
-    def _judged(self, policy: Any, tokenizer: Any, verifier: RuleVerifier) -> list[tuple[int, tuple[bool, bool]]]:
+    def _judge(self, policy: Any, tokenizer: Any, verifier: RuleVerifier) -> list[tuple[int, tuple[bool, bool]]]:
         """(index, (right by the rule, right by the truth)) of the policy's completions of this rank's problems."""
         ranks = PartialState()
         # A sharded policy must generate on all ranks. The shares therefore have the same size: the last problem is

@@ -25,7 +25,7 @@ from transformers.integrations.deepspeed import is_deepspeed_zero3_enabled
 
 from cooper_rl.fast import is_on
 from cooper_rl.fast.batch import Batch
-from cooper_rl.fast.layers import adapters_merged
+from cooper_rl.fast.layers import merging_adapters
 from cooper_rl.packing import has_plain_layers
 
 # Processors whose result for a row depends on that row alone, wherever it stands in the batch.
@@ -83,7 +83,7 @@ def complete(
         loop["synced_gpus"] = (
             False  # a whole model beside a sharded policy: its ranks have different numbers of prompts
         )
-    with adapters_merged(model) if alone else nullcontext():
+    with merging_adapters(model) if alone else nullcontext():
         written = model.generate(
             input_ids=ids.to(model.device), attention_mask=mask.to(model.device), **loop, **settings
         )[:, width:].tolist()

@@ -110,14 +110,14 @@ def only_last(model: nn.Module, last_B: Tensor) -> Iterator[None]:
 
 
 @contextmanager
-def adapters_merged(model: Any) -> Iterator[None]:
+def merging_adapters(model: Any) -> Iterator[None]:
     """Low-rank adapters are added into the weights in this context. Afterwards each weight is as before.
 
     The model is a PeftModel, or one that transformers has loaded from a folder of adapters. It needs the memory of the
     adapted weights once more. Other models and quantised weights are left as they are. Call it where no gradient is
     computed.
     """
-    layers = _adapted(model)
+    layers = _find_adapted(model)
     weights = [weight for layer in layers for weight in layer.base_layer.parameters(recurse=False)]
     if not all(weight.is_floating_point() for weight in weights) or not layers:
         yield
@@ -143,6 +143,6 @@ def adapters_merged(model: Any) -> Iterator[None]:
             weight.data = data
 
 
-def _adapted(model: nn.Module) -> list[Any]:
+def _find_adapted(model: nn.Module) -> list[Any]:
     """The layers that have adapters."""
     return [layer for layer in model.modules() if hasattr(layer, "base_layer") and hasattr(layer, "unmerge")]

@@ -84,6 +84,16 @@ def make_cooper(
     )
 
 
+def make_verifier(settings: CooperSettings) -> RuleVerifier:
+    """The rule verifier with the limits of the settings."""
+    return RuleVerifier(
+        settings.verifier,
+        workers=settings.verifier_workers,
+        deadline_seconds=settings.verifier_deadline_seconds,
+        batch_seconds=settings.verifier_batch_seconds,
+    )
+
+
 def source_names(settings: CooperSettings) -> list[str]:
     """The negative sources that a run needs, each once."""
     if not settings.cotrain:

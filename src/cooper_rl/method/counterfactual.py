@@ -87,15 +87,15 @@ class Counterfactual(Monitor):
         A completion that was asked before stays as it is. The pool takes up the batch's references.
         """
         self.pool.add(rollout.reference_answer for rollout in batch.rollouts)
-        return _changed(batch, dict(self.ranks.gather(list(self._asked(batch, reward, self.pool).items()))))
+        return _replace_rollouts(batch, dict(self.ranks.gather(list(self._ask_all(batch, reward, self.pool).items()))))
 
     def ask_alone(self, batch: Batch, reward: Reward) -> Batch:
         """As `ask`, for completions that stage 2 does not learn from now. The pool stays as it is."""
         pool = self.pool.copy()
         pool.add(rollout.reference_answer for rollout in batch.rollouts)
-        return _changed(batch, self._asked(batch, reward, pool))
+        return _replace_rollouts(batch, self._ask_all(batch, reward, pool))
 
-    def _asked(self, batch: Batch, reward: Reward, pool: AnswerPool) -> dict[int, Rollout]:
+    def _ask_all(self, batch: Batch, reward: Reward, pool: AnswerPool) -> dict[int, Rollout]:
         """This rank's rollouts that change, by their place."""
         own = range(len(batch.rollouts)) if batch.own is None else batch.own
         rollouts = {i: batch.rollouts[i] for i in own if batch.rollouts[i].counterfactual_reference is None}
@@ -106,7 +106,7 @@ class Counterfactual(Monitor):
         for (asking, other), score in zip(rows, self.reward_model.score(triples), strict=True):
             if math.isfinite(score):
                 asking.scores[other] = score
-        changed = {asking.place: self._answered(accepted[asking.place], asking, reward) for asking in askings}
+        changed = {asking.place: self._take_answers(accepted[asking.place], asking, reward) for asking in askings}
         if "reward" in self.uses and self.settings.reward_threshold is None:  # else what is refused is paid best
             low = {i: r for i, r in rollouts.items() if i not in accepted and r.score <= self.threshold}
             changed |= {i: replace(r, reward=reward.of(r.verification, 0.0)) for i, r in low.items()}
@@ -130,7 +130,7 @@ class Counterfactual(Monitor):
             asking.more = [other for other in asking.more if self._differs(references, other)]
         return askings
 
-    def _answered(self, rollout: Rollout, asking: Asking, reward: Reward) -> Rollout:
+    def _take_answers(self, rollout: Rollout, asking: Asking, reward: Reward) -> Rollout:
         """The rollout with what was found, and without its score's reward where the form refuses it.
 
         It counts as tested where it was asked under as many references of its kind as are wanted.
@@ -161,7 +161,7 @@ class Counterfactual(Monitor):
         if kind_of(rollout.reference_answer) in (DECISION, CHOICE):
             found = [other for other in drawn if states(end, other)]
         else:
-            found = [other for other in pool.mentioned(end, MENTIONED + 1) if bare(other) not in right]
+            found = [other for other in pool.find_mentioned(end, MENTIONED + 1) if bare(other) not in right]
         found = found[:MENTIONED]
         if self.settings.counterfactual_form == "best_fit":
             wrong = (r for r in group if r.verification.doubtful and r.answer)
@@ -219,7 +219,7 @@ class Counterfactual(Monitor):
                     made.append((group, _pair(positive, rng.choice(others))))
         return made
 
-    def labelled(self, batch: Batch) -> list[LabelledCompletion]:
+    def draw_labelled(self, batch: Batch) -> list[LabelledCompletion]:
         """This rank's share of the step's accepted completions under wrong references, labelled wrong.
 
         Half of them are those that score highest there, the others are drawn from the rest. None is among them that the
@@ -276,7 +276,7 @@ def _question(rollout: Rollout) -> Question:
     return rollout.question, rollout.sample.references
 
 
-def _changed(batch: Batch, changed: dict[int, Rollout]) -> Batch:
+def _replace_rollouts(batch: Batch, changed: dict[int, Rollout]) -> Batch:
     return replace(batch, rollouts=tuple(changed.get(i, rollout) for i, rollout in enumerate(batch.rollouts)))
 
 

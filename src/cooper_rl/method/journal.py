@@ -64,7 +64,7 @@ class Journal:
                 file.write(line_of(row))
         self.last = step
 
-    def measured(self, step: int, outcomes: Mapping[str, Any]) -> None:
+    def log_heldout(self, step: int, outcomes: Mapping[str, Any]) -> None:
         """A line of heldout.jsonl: which held-out problems were solved; none where that is not known."""
         if self.writes and outcomes:
             self.folder.mkdir(parents=True, exist_ok=True)

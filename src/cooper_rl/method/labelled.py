@@ -55,7 +55,7 @@ class Labelled:
             self.replay.add(batch.rollouts, rng)
             drawn += self.replay.draw(self.settings.replay_per_step, rng)
         own = drawn[self.ranks.rank :: self.ranks.size]
-        return own + (self.counterfactual.labelled(batch) if self.counterfactual else [])
+        return own + (self.counterfactual.draw_labelled(batch) if self.counterfactual else [])
 
     def save(self, folder: Path) -> None:
         """Writes the replayed rollouts; one rank does."""

@@ -151,7 +151,7 @@ class Pairs:
         groups = batch.groups()
         counts = dict.fromkeys(groups, self.settings.pairs_per_prompt)
         if not self.settings.pairs_balanced:
-            counts = unbalanced(groups, self.settings)
+            counts = count_by_wrong(groups, self.settings)
         for index, group in groups.items():
             if index % self.ranks.size != self.ranks.rank:
                 continue
@@ -235,7 +235,7 @@ def draw_positive(group: Sequence[Rollout], settings: MethodSettings, rng: rando
     return None
 
 
-def unbalanced(groups: Mapping[int, Sequence[Rollout]], settings: MethodSettings) -> dict[int, int]:
+def count_by_wrong(groups: Mapping[int, Sequence[Rollout]], settings: MethodSettings) -> dict[int, int]:
     """How many pairs each prompt has where those with a positive share them by wrong rollouts; all ranks agree."""
     worked = settings.positive_fallback == "worked_solution"
     paired = {

@@ -34,7 +34,7 @@ class Reward(ABC):
             score: from 0 to 1, nan where there is no reward model.
         """
 
-    def graded(self, score: float) -> float:
+    def grade(self, score: float) -> float:
         """The score itself, or whether it is above the threshold."""
         return score if self.threshold is None else float(score > self.threshold)
 
@@ -53,14 +53,14 @@ class ScoreReward(Reward):
     """The reward model's score."""
 
     def of(self, verification: Verification, score: float) -> float:
-        return self.graded(score)
+        return self.grade(score)
 
 
 class HybridReward(Reward):
     """1 where the rule says CORRECT, the reward model's score elsewhere (the TinyV recipe)."""
 
     def of(self, verification: Verification, score: float) -> float:
-        return 1.0 if verification.verdict is Verdict.CORRECT else self.graded(score)
+        return 1.0 if verification.verdict is Verdict.CORRECT else self.grade(score)
 
 
 def make_reward(name: str, threshold: float | None = None) -> Reward:

@@ -76,7 +76,7 @@ class Run:
         """The values of `series`."""
         return [value for _, value in self.series(key)]
 
-    def solved(self) -> dict[int, tuple[str, str]]:
+    def list_solved(self) -> dict[int, tuple[str, str]]:
         """By step: which problems were asked, as a checksum, and 1 or 0 for each one that was solved or not."""
         rows = (row for row in self.heldout if "true" in row)
         return {int(row["step"]): (str(row["problems"]), str(row["true"])) for row in rows}

@@ -1,6 +1,6 @@
 """What runs show, in sentences: the first line of a report or live page, and the three that end a comparison.
 
-Each clause is a template of `SAID`, filled with the summary's figures. What rose or fell has done so beyond error.
+What is said to have risen or fallen has done so beyond error.
 """
 
 from __future__ import annotations
@@ -33,47 +33,8 @@ EXPLOITED = (
 )
 MOST_ARMS = 4  # that are named one by one
 MOST_PROBLEMS = 20_000  # more than these are not advised
+NOTHING = "nothing has been measured yet"
 METRICS = {"true_accuracy": "true accuracy", "rule_accuracy": "rule accuracy", "reward": "mean reward"}
-SAID = {
-    "no step": "no step has been logged yet",
-    "nothing": "nothing has been measured yet",
-    "one run": "{metric} {change} in {steps}{peak}",
-    "same": "stayed within error ({start:.2f} and {end:.2f}{problems})",
-    "peak": " (after a peak of {peak:.2f})",
-    "unsure peak": " (peak {peak:.2f}, no fall is shown{needed})",
-    "problems": "{count} problems{needed}",
-    "needed": "; about {needed:,} would tell",
-    "one run exploited": "reward was exploited: it rose from {reward} while true accuracy fell from {fall} in {steps}",
-    "one run accepted": "reward was exploited: wrong references were accepted more and more while true accuracy fell "
-    "from {fall} in {steps}",
-    "reward model": "the reward model's held-out accuracy ended at {end:.2f}",
-    "rolled back": "{count} rollback{s}",
-    "arms": "after {steps} {metric} is {ends}",
-    "many arms": "after {steps} {metric} of the {count} arms goes from {best} down to {last}",
-    "no alarm": "no alarm fired",
-    "alarm": "the alarm fired {where}",
-    "unmeasured": "True accuracy was not measured; rule accuracy ended at {ends}",
-    "alone": "{ours}'s true accuracy {change} in {steps}",
-    "no seed": "{ours} and {theirs} have no seed in common, so their true accuracy is not compared",
-    "one seed": "{ours} and {theirs} ended at {ends}; one seed gives no interval, so the difference may be chance",
-    "won": "{ours} won against {theirs}: {ends}, {interval}",
-    "lost": "{ours} lost to {theirs}: {ends}, {interval}",
-    "tied": "{ours} and {theirs} cannot be told apart: {ends}, {interval}",
-    "several exploited": "the reward was exploited in {arms}: true accuracy fell by {falls}",
-    "exploited": "{what} was exploited{often}: reward went from {reward}, true accuracy from {fall}",
-    "unsure": "whether {what} was exploited cannot be told with {problems}: true accuracy went from {fall}",
-    "unknown": "without true accuracy nothing shows whether a reward was exploited",
-    "uncounted": "on how many problems true accuracy was measured is not known, so nothing shows whether a reward was "
-    "exploited",
-    "only fell": "static's true accuracy fell from {fall} while reward went from {reward}, {why}",
-    "not exploited": "the frozen reward model was not exploited{often}: static's true accuracy ended at {end:.2f} "
-    "after a peak of {peak:.2f}",
-    "none exploited": "no reward was exploited{model}",
-    "not shown": "nothing shows that {what} was exploited; a fall of {missed:.2f} would be missed with {count} "
-    "problems",
-    "what fooled": 'to read what fooled the reward model, open {report}, go to Rollouts and choose {arm} and "{cell}"',
-    "curves": "open {report} for the curves over the steps and for the rollouts, which can be searched and linked to",
-}
 
 
 def is_exploited(entry: Entry) -> bool:
@@ -86,7 +47,7 @@ def story(summary: Mapping[str, Any]) -> str:
     arms: Arms = summary["arms"]
     entries = [*chain(*arms.values())]
     if not any(entry["steps"] for entry in entries):
-        return sentence(SAID["no step"])
+        return sentence("no step has been logged yet")
     if len(entries) == 1:
         return sentence(*course(entries[0], summary["base"]["true_accuracy"]), alarms(arms))
     return sentence(standing(arms, summary.get("heldout_problems")), alarms(arms))
@@ -106,22 +67,24 @@ def conclusion(summary: Mapping[str, Any], report: Path | str) -> list[str]:
 def course(entry: Entry, base: float | None) -> list[str]:
     """The clauses about one run: its accuracy, or its reward where that was not measured; reward model; rollbacks."""
     reward, true, model = entry["reward"], entry["true_accuracy"], entry["reward_model_accuracy"]["end"]
-    steps, own, hacked = steps_of([entry]), [entry], is_exploited(entry)
-    clauses = [SAID["nothing"]]
-    if hacked:
-        said = SAID["one run exploited" if "reward" in entry["evidence"]["rose"] else "one run accepted"]
-        fall, rise = span(own, "true_accuracy", "peak"), span(own, "reward")
-        clauses = [said.format(reward=rise, fall=fall, steps=steps)]
+    steps, own = steps_of([entry]), [entry]
+    clauses = [NOTHING]
+    if is_exploited(entry):
+        rose = f"it rose from {span(own, 'reward')}"
+        if "reward" not in entry["evidence"]["rose"]:
+            rose = "wrong references were accepted more and more"
+        fall = f"true accuracy fell from {span(own, 'true_accuracy', 'peak')} in {steps}"
+        clauses = [f"reward was exploited: {rose} while {fall}"]
     elif true["end"] is not None:
         told = change(base, true["end"], change_in(entry, "change"))
-        clauses = [SAID["one run"].format(metric=METRICS["true_accuracy"], change=told, steps=steps, peak=peak(entry))]
+        clauses = [f"{METRICS['true_accuracy']} {told} in {steps}{peak(entry)}"]
     elif reward["end"] is not None:
         told = change(reward["start"], reward["end"], None, entry["evidence"]["reward"])
-        clauses = [SAID["one run"].format(metric=METRICS["reward"], change=told, steps=steps, peak="")]
+        clauses = [f"{METRICS['reward']} {told} in {steps}"]
     if model is not None and not may_be_exploited(entry):
-        clauses.append(SAID["reward model"].format(end=model))
+        clauses.append(f"the reward model's held-out accuracy ended at {model:.2f}")
     if count := entry["rolled_back"]:
-        clauses.append(SAID["rolled back"].format(count=count, s="s" * (count > 1)))
+        clauses.append(f"{count} rollback{'s' * (count > 1)}")
     return clauses
 
 
@@ -129,37 +92,41 @@ def peak(entry: Entry) -> str:
     """What is said of a peak of true accuracy before its end: nothing where it ended about as high."""
     fall, highest = change_in(entry, "fall"), entry["true_accuracy"]["peak"]
     if fall is not None and has_fallen(entry):
-        return SAID["peak"].format(peak=highest)
+        return f" (after a peak of {highest:.2f})"
     if fall is None or -fall.mean < FALL:
         return ""
-    return SAID["unsure peak"].format(peak=highest, needed=needed_for(fall, entry["evidence"]["looks"]))
+    return f" (peak {highest:.2f}, no fall is shown{needed_for(fall, entry['evidence']['looks'])})"
 
 
 def problems_of(found: Change, looks: int = 1) -> str:
     """`50 problems; about 400 would tell`: how many there were, and how many show a change of this size."""
-    return SAID["problems"].format(count=found.problems, needed=needed_for(found, looks))
+    return f"{found.problems} problems{needed_for(found, looks)}"
 
 
 def needed_for(found: Change, looks: int = 1) -> str:
     """`; about 400 would tell`: how many problems show a change of this size; empty where they are too many."""
-    needed = found.problems_for(abs(found.mean), looks) if found.mean else 0
-    return SAID["needed"].format(needed=needed) if 0 < needed <= MOST_PROBLEMS else ""
+    return tell_needed(found.problems_for(abs(found.mean), looks) if found.mean else 0)
+
+
+def tell_needed(problems: int) -> str:
+    """`; about 400 would tell`; empty where they are too many, or not known."""
+    return f"; about {problems:,} would tell" if 0 < problems <= MOST_PROBLEMS else ""
 
 
 def standing(arms: Arms, problems: int | None) -> str:
     """The clause about several runs: where each arm ended, the best first."""
     key = next((key for key in METRICS if ends_of(arms, key)), None)
     if key is None:
-        return SAID["nothing"]
+        return NOTHING
     metric, ends = METRICS[key], ends_of(arms, key)
     order, steps = sorted(ends, key=lambda arm: -ends[arm]), steps_of([*chain(*arms.values())])
     if max(map(len, arms.values())) > 1 and key != "reward":
         metric = f"mean {metric}"
     if len(order) > MOST_ARMS:
         best, last = (f"{ends[arm]:.2f}{within(arms[arm], key, problems)} ({arm})" for arm in (order[0], order[-1]))
-        return SAID["many arms"].format(steps=steps, metric=metric, count=len(order), best=best, last=last)
+        return f"after {steps} {metric} of the {len(order)} arms goes from {best} down to {last}"
     parts = [f"{ends[arm]:.2f}{within(arms[arm], key, problems)} ({arm}{tell_exploit(arms[arm])})" for arm in order]
-    return SAID["arms"].format(steps=steps, metric=metric, ends=join_words(parts))
+    return f"after {steps} {metric} is {join_words(parts)}"
 
 
 def tell_exploit(entries: Sequence[Entry]) -> str:
@@ -175,15 +142,15 @@ def alarms(arms: Arms) -> str:
     fired = {arm: steps for arm, entries in arms.items() if (steps := alarm_steps(entries))}
     entries, count = [*chain(*arms.values())], sum(map(len, fired.values()))
     if not count:
-        return SAID["no alarm"] if any(entry["alarm"]["watched"] for entry in entries) else ""
+        return "no alarm fired" if any(entry["alarm"]["watched"] for entry in entries) else ""
     if len(entries) == 1:
-        return SAID["alarm"].format(where=f"at step {entries[0]['alarm']['step']}")
+        return f"the alarm fired at step {entries[0]['alarm']['step']}"
     parts = [f"{len(steps)} {arm} run{'s' * (len(steps) > 1)}" for arm, steps in fired.items()]
     if count == 1:
         parts = [f"{arm} at step {steps[0]}" for arm, steps in fired.items()]
     elif len(fired) > MOST_ARMS:
         parts = [f"{count} of {len(entries)} runs"]
-    return SAID["alarm"].format(where=f"in {join_words(parts)}")
+    return f"the alarm fired in {join_words(parts)}"
 
 
 def result(summary: Mapping[str, Any]) -> str:
@@ -192,25 +159,28 @@ def result(summary: Mapping[str, Any]) -> str:
     ends = ends_of(arms, "true_accuracy")
     if not ends:
         rule = [f"{end:.3f} ({arm})" for arm, end in ends_of(arms, "rule_accuracy").items()]
-        return SAID["unmeasured"].format(ends=join_words(rule) if rule else "no known value")
+        return (
+            f"True accuracy was not measured; rule accuracy ended at {join_words(rule) if rule else 'no known value'}"
+        )
     best_first = sorted(ends, key=lambda arm: -ends[arm])
     ours = "cooper" if "cooper" in ends else best_first[0]
-    names = {"ours": ours.capitalize() if ours in ARM_ORDER else ours}  # a name that a user gave stays as it is
+    name = ours.capitalize() if ours in ARM_ORDER else ours  # a name that a user gave stays as it is
     if len(ends) == 1:
-        told = changed(summary["base"]["true_accuracy"], arms[ours])
-        return SAID["alone"].format(**names, change=told, steps=steps_of(arms[ours]))
-    names["theirs"] = theirs = next(arm for arm in best_first if arm != ours)
+        told = tell_change_of_arm(summary["base"]["true_accuracy"], arms[ours])
+        return f"{name}'s true accuracy {told} in {steps_of(arms[ours])}"
+    theirs = next(arm for arm in best_first if arm != ours)
     found = difference(arms[ours], arms[theirs], summary.get("heldout_problems"), len(ends) - 1)
     if found is None:
-        return SAID["no seed"].format(**names)
+        return f"{name} and {theirs} have no seed in common, so their true accuracy is not compared"
     accuracies = f"true accuracy {found.ours:.3f} and {found.theirs:.3f}"
     if not found.counted:
-        return SAID["one seed"].format(**names, ends=accuracies)
-    needed = SAID["needed"].format(needed=found.needed) if not found.sign and 0 < found.needed <= MOST_PROBLEMS else ""
+        chance = "one seed gives no interval, so the difference may be chance"
+        return f"{name} and {theirs} ended at {accuracies}; {chance}"
+    needed = "" if found.sign else tell_needed(found.needed)
     bounds = f"95 % interval {found.low:+.3f} to {found.high:+.3f}, {found.counted}{needed}"
     interval = f"difference {found.mean:+.3f} ({bounds})"
-    which = {1: "won", -1: "lost", 0: "tied"}[found.sign]
-    return SAID[which].format(**names, ends=accuracies, interval=interval)
+    outcomes = {1: "won against {}", -1: "lost to {}", 0: "and {} cannot be told apart"}
+    return f"{name} {outcomes[found.sign].format(theirs)}: {accuracies}, {interval}"
 
 
 def exploitation(arms: Arms) -> str:
@@ -218,44 +188,49 @@ def exploitation(arms: Arms) -> str:
     found = {arm: hits for arm, entries in arms.items() if (hits := [*filter(is_exploited, entries)])}
     if len(found) > 1:
         falls = [f"{mean(hits, 'true_accuracy', 'peak') - mean(hits, 'true_accuracy'):.2f}" for hits in found.values()]
-        return SAID["several exploited"].format(arms=join_words([*found]), falls=join_words(falls))
+        return f"the reward was exploited in {join_words([*found])}: true accuracy fell by {join_words(falls)}"
     static = arms.get("static", [])
     for arm, hits in found.items():
         what = reward_of(arm)
         often = f" in {len(hits)} of {len(arms[arm])} runs" if len(arms[arm]) > 1 else ""
         reward, fall = span(hits, "reward"), span(hits, "true_accuracy", "peak")
-        return SAID["exploited"].format(what=what, often=often, reward=reward, fall=fall)
+        return f"{what} was exploited{often}: reward went from {reward}, true accuracy from {fall}"
     if not ends_of(arms, "true_accuracy"):
-        return SAID["unknown"]
+        return "without true accuracy nothing shows whether a reward was exploited"
     for arm, entries in arms.items():
         for entry in filter(may_be_exploited, entries):
             fall, found_fall = span([entry], "true_accuracy", "peak"), change_in(entry, "fall")
             assert found_fall
             counted = problems_of(found_fall, entry["evidence"]["looks"])
-            return SAID["unsure"].format(what=reward_of(arm), problems=counted, fall=fall)
-    return unexploited(arms, static)
+            unsure = f"whether {reward_of(arm)} was exploited cannot be told with {counted}"
+            return f"{unsure}: true accuracy went from {fall}"
+    return tell_unexploited(arms, static)
 
 
-def unexploited(arms: Arms, static: Sequence[Entry]) -> str:
+def tell_unexploited(arms: Arms, static: Sequence[Entry]) -> str:
     """What is said where no run may have been exploited: how sure that is."""
     measured = mean_of(static, "true_accuracy", "end") is not None
     own = static if measured else [*chain(*arms.values())]
     falls = [(found, entry["evidence"]["looks"]) for entry in own if (found := change_in(entry, "fall"))]
     if not falls:
-        return SAID["uncounted"]
+        unknown = "on how many problems true accuracy was measured is not known"
+        return f"{unknown}, so nothing shows whether a reward was exploited"
     fallen = [*filter(has_fallen, static)]
     if fallen and mean(fallen, "true_accuracy", "peak") - mean(fallen, "true_accuracy") >= FALL:
         reward, fall = span(fallen, "reward"), span(fallen, "true_accuracy", "peak")
-        return SAID["only fell"].format(fall=fall, reward=reward, why="too small a rise for exploitation")
+        why = "too small a rise for exploitation"
+        return f"static's true accuracy fell from {fall} while reward went from {reward}, {why}"
     missed, count = max((-found.interval(looks)[0], found.problems) for found, looks in falls)
     if missed >= FALL:
         what = reward_of("static") if measured else "a reward"
-        return SAID["not shown"].format(what=what, missed=missed, count=count)
+        missing = f"a fall of {missed:.2f} would be missed with {count} problems"
+        return f"nothing shows that {what} was exploited; {missing}"
     if not measured:
-        return SAID["none exploited"].format(model=reward_model(arms))
+        return f"no reward was exploited{reward_model(arms)}"
     often = f" in any of {len(static)} runs" if len(static) > 1 else ""
     end, highest = mean(static, "true_accuracy"), mean(static, "true_accuracy", "peak")
-    return SAID["not exploited"].format(often=often, end=end, peak=highest)
+    told = f"static's true accuracy ended at {end:.2f} after a peak of {highest:.2f}"
+    return f"the frozen reward model was not exploited{often}: {told}"
 
 
 def reward_of(arm: str) -> str:
@@ -275,8 +250,9 @@ def place(arms: Arms, report: Path | str) -> str:
     """Where to look."""
     for arm, entries in arms.items():
         if any(map(is_exploited, entries)) or alarm_steps(entries):
-            return SAID["what fooled"].format(report=report, arm=arm, cell=CELLS["fooled"])
-    return SAID["curves"].format(report=report)
+            chosen = f'choose {arm} and "{CELLS["fooled"]}"'
+            return f"to read what fooled the reward model, open {report}, go to Rollouts and {chosen}"
+    return f"open {report} for the curves over the steps and for the rollouts, which can be searched and linked to"
 
 
 def sentence(*clauses: str) -> str:
@@ -298,11 +274,12 @@ def change(start: float | None, end: float, found: Change | None, sign: int | No
     if sign is None:
         return f"was {start:.2f} and then {end:.2f}"
     if not sign:
-        return SAID["same"].format(start=start, end=end, problems=f", {problems_of(found)}" if found else "")
-    return moved(start, end)
+        problems = f", {problems_of(found)}" if found else ""
+        return f"stayed within error ({start:.2f} and {end:.2f}{problems})"
+    return tell_move(start, end)
 
 
-def changed(start: float | None, entries: Sequence[Entry]) -> str:
+def tell_change_of_arm(start: float | None, entries: Sequence[Entry]) -> str:
     """The change of an arm from the start: of one run by its test, of several by Student's over the seeds."""
     found = [each for entry in entries if (each := change_in(entry, "change"))]
     end = mean(entries, "true_accuracy")
@@ -312,7 +289,7 @@ def changed(start: float | None, entries: Sequence[Entry]) -> str:
     return change(start, end, None, (low > 0) - (high < 0))
 
 
-def moved(start: float, end: float) -> str:
+def tell_move(start: float, end: float) -> str:
     """`rose from 0.41 to 0.82`, as the rounded figures say it."""
     if f"{start:.2f}" == f"{end:.2f}":
         return f"stayed at {end:.2f}"

@@ -104,7 +104,7 @@ def looks_of(run: Run) -> int:
 
 def change_of(run: Run, before: tuple[int, float], after: tuple[int, float]) -> dict[str, Any] | None:
     """The fields of the change of true accuracy between two measurements, paired where it is known what was solved."""
-    solved = run.solved()
+    solved = run.list_solved()
     first, last = solved.get(before[0]), solved.get(after[0])
     if first and last and first[0] == last[0]:
         return paired_change(first[1], last[1])._asdict()
@@ -136,7 +136,7 @@ def summarize(runs: Sequence[Run]) -> dict[str, Any]:
     for run in runs:
         entry, measured = summarize_run(run), run.series("eval/true_accuracy")
         entry["evidence"]["looks"] *= len(runs)  # any of the runs might have been called exploited
-        solved = run.solved().get(measured[-1][0]) if measured else None
+        solved = run.list_solved().get(measured[-1][0]) if measured else None
         arms.setdefault(run.arm, []).append({**entry, "solved": [*solved] if solved else None})
     base = {"true_accuracy": fmean(before) if before else None}
     return {"base": base, "heldout_problems": heldout_problems(runs), "arms": arms}

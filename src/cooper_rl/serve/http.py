@@ -27,7 +27,7 @@ from cooper_rl.engines.loading import (
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.generation.in_process import TransformersGenerator
-from cooper_rl.method.build import make_cooper
+from cooper_rl.method.build import make_cooper, make_verifier
 from cooper_rl.method.loop import Cooper
 from cooper_rl.method.negatives import Assistant
 from cooper_rl.serve.app import make_app
@@ -58,13 +58,7 @@ def run_server(
     settings = ServeSettings.from_recipe(recipe)
     token = check_server_settings(settings)
     check_port(settings.host, settings.port)
-    verifier = RuleVerifier(
-        settings.verifier,
-        workers=settings.verifier_workers,
-        deadline_seconds=settings.verifier_deadline_seconds,
-        batch_seconds=settings.verifier_batch_seconds,
-    )
-    with verifier:
+    with make_verifier(settings) as verifier:
         learner = Learner(make_core(settings, verifier), settings, load_triples(settings))
         learner.start(recipe, resume=resume)
         desk = Desk(learner, settings.max_waiting)
@@ -233,12 +227,12 @@ class Gate:
         return None
 
     def _counting(self, send: Send) -> Send:
-        async def counted(message: Message) -> None:
+        async def count_and_send(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self.answers[message["status"]] += 1
             await send(message)
 
-        return counted
+        return count_and_send
 
     async def _answer(self, send: Send, status: int, problem: str) -> None:
         """Answers and closes the connection, since the rest of the body may still come."""

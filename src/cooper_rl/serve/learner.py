@@ -121,7 +121,7 @@ class Learner:
         self.metrics = finite_only({**own, **report.metrics, **self.measure(step)})
         self.cooper.journal.log(step, self.metrics)
         if known.step is None:
-            self.ledger.learned(known, step, self.version, self.metrics)
+            self.ledger.mark_learned(known, step, self.version, self.metrics)
         self.step = step
         if saving or report.stop:
             self._write_checkpoint()
@@ -140,7 +140,7 @@ class Learner:
         if self.heldout is None or not due:
             return {}
         found = self.heldout.measure(None, None, self.cooper.reward_model, self.cooper.verifier)
-        self.cooper.journal.measured(step, self.heldout.last)
+        self.cooper.journal.log_heldout(step, self.heldout.last)
         return found
 
     def save(self) -> LearnAnswer:
@@ -292,7 +292,7 @@ class Desk:
             job.answer.set_exception(error)
         except Exception as error:  # whatever fails in the core, each call gets an answer
             self.stopped = f"the run has stopped: {describe(error)}"
-            logger.error(self.stopped, exc_info=traced(error))
+            logger.error(self.stopped, exc_info=error_to_log(error))
             self._refuse([job], self.stopped)
 
     def _score(self, jobs: Sequence[Job]) -> None:
@@ -302,7 +302,7 @@ class Desk:
             answers = self.learner.scorer.score(calls)
         except Exception as error:  # whatever fails in the core, each call gets an answer
             told = describe(error)
-            logger.error("%d calls could not be scored: %s", len(calls), told, exc_info=traced(error))
+            logger.error("%d calls could not be scored: %s", len(calls), told, exc_info=error_to_log(error))
             if len(jobs) == 1:
                 self._refuse(jobs, f"the call could not be scored: {told}")
             else:
@@ -331,6 +331,6 @@ def describe(error: Exception) -> str:
     return f"{type(error).__name__}: {line}; start the server again with --resume"
 
 
-def traced(error: Exception) -> Exception | None:
+def error_to_log(error: Exception) -> Exception | None:
     """The error for the log, with its traceback; None for one of ours, whose line says all."""
     return None if isinstance(error, CooperError) else error

@@ -120,7 +120,7 @@ class Ledger:
         """How many batches fulfil a condition of ours."""
         return int(self.connection.execute(f"SELECT COUNT(*) FROM batches WHERE {condition}", values).fetchone()[0])
 
-    def answered(self, stream: str, ids: Sequence[str]) -> dict[str, tuple[bytes, Answer]]:
+    def find_answers(self, stream: str, ids: Sequence[str]) -> dict[str, tuple[bytes, Answer]]:
         """The fingerprint and the answer of each of these samples that was answered."""
         found = {}
         for start in range(0, len(ids), 500):
@@ -177,7 +177,7 @@ class Ledger:
             versions.append(version)
         return Batch(0, tuple(rollouts), version=min(versions, default=0), seconds=batch.seconds)
 
-    def learned(self, batch: Known, step: int, version: int, metrics: Mapping[str, Any]) -> None:
+    def mark_learned(self, batch: Known, step: int, version: int, metrics: Mapping[str, Any]) -> None:
         """Marks a batch as learned from."""
         with self.writing():
             self.connection.execute(

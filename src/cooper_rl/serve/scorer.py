@@ -75,7 +75,7 @@ class Scorer:
         if call.batch.startswith(GATHERED):
             raise RefusedError(400, f"batch {call.batch!r}: ids that begin so are the server's own")
         stream = f"batch:{call.batch}" if call.batch else f"{GATHERED}{call.gather}" if call.gather else alone
-        before = {} if stream == alone else self.ledger.answered(stream, [sample.id for sample in call.samples])
+        before = {} if stream == alone else self.ledger.find_answers(stream, [sample.id for sample in call.samples])
         new = {}
         for sample in call.samples:
             digest = sample.digest()

@@ -277,9 +277,9 @@ def of_slime(body: SlimeBody) -> ScoreBody:
     if not body.prompt:
         raise RefusedError(400, "prompt: empty")
     question = body.prompt if isinstance(body.prompt, str) else body.prompt[-1].content
-    sample = new_sample("slime", question, _written(body.label), strip_end(body.response))
+    sample = new_sample("slime", question, _write_label(body.label), strip_end(body.response))
     return ScoreBody(samples=[sample], gather="slime")
 
 
-def _written(label: Any) -> str:
+def _write_label(label: Any) -> str:
     return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)

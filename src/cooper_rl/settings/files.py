@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 from pathlib import Path
 
-from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.errors import BadInputError, MissingFileError, suggest
 
 PACKAGE = Path(__file__).parents[1]
 EMBEDDED = {  # the policies and reward models that the package ships, by their world's name
@@ -93,8 +92,7 @@ def check_model_folder(name: str | Path, key: str = "") -> None:
     where = f"{key}: {name}" if key else name
     if not folder.exists():
         if looks_local(name):
-            near = difflib.get_close_matches(name, [*EMBEDDED, *ADAPTED], 1)
-            raise MissingFileError(f"{where}: no such model folder{f'; did you mean {near[0]!r}?' if near else ''}")
+            raise MissingFileError(f"{where}: no such model folder{suggest(name, (*EMBEDDED, *ADAPTED))}")
         check_hub(name, where)
         return
     if name.endswith(".gguf") or any(folder.glob("*.safetensors")) or any(folder.glob("adapters/*.safetensors")):

@@ -1,16 +1,15 @@
 """The settings of the method: the verifier, the reward and the arms, the credit of steps, wrong references.
 
-`stage2.py` has those of the reward model's training, its guard and the alarm.
+`reward_model.py` has those of the reward model's training, its guard and the alarm.
 """
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, cast
 
-from cooper_rl.errors import BadInputError
+from cooper_rl.errors import BadInputError, suggest
 from cooper_rl.settings.reward_model import (
     GuardSettings,
     MeasuringSettings,
@@ -137,7 +136,7 @@ class CooperSettings(
         self.resolve()
 
     @classmethod
-    def given(cls, settings: CooperSettings | None = None, **chosen: Any) -> CooperSettings:
+    def from_keywords(cls, settings: CooperSettings | None = None, **chosen: Any) -> CooperSettings:
         """Settings by keyword, on top of `settings` where these are given, which may be those of a whole run.
 
         Raises:
@@ -146,8 +145,7 @@ class CooperSettings(
         names = [item.name for item in fields(CooperSettings)]
         for name in chosen:
             if name not in names:
-                near = difflib.get_close_matches(name, names, 1)
-                raise BadInputError(f"no setting {name!r}{f'; did you mean {near[0]!r}?' if near else ''}")
+                raise BadInputError(f"no setting {name!r}{suggest(name, names)}")
         own = {name: getattr(settings, name) for name in names} if settings is not None else {}
         return CooperSettings(**overlay(own, chosen))
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import json
 import typing
@@ -16,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from cooper_rl.errors import BadInputError, MissingFileError
+from cooper_rl.errors import BadInputError, MissingFileError, suggest
 from cooper_rl.settings.asking import AnnotateConfig, CollectConfig, EvalConfig, ServeSettings
 from cooper_rl.settings.method import overlay, resolve_arm
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
@@ -77,9 +76,7 @@ def check_keys(keys: Mapping[str, Any], command: str, source: str) -> dict[str, 
     for key, value in keys.items():
         if key not in known:
             others = OPTIONS if source == COMMAND_LINE else ()
-            near = difflib.get_close_matches(str(key), [*others, *known], 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise BadInputError(f"{source}: unknown key {key!r}{hint}")
+            raise BadInputError(f"{source}: unknown key {key!r}{suggest(str(key), (*others, *known))}")
         kind, metadata = known[key]
         found[key] = check_value(key, value, kind, metadata, source)
     if takes_training_recipe(command):

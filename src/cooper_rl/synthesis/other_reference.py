@@ -117,7 +117,7 @@ class AnswerPool:
         rng.shuffle(others)
         return [f"{found[1]}{letter}{found[3]}" for letter in others[:count]]
 
-    def mentioned(self, text: str, count: int) -> list[str]:
+    def find_mentioned(self, text: str, count: int) -> list[str]:
         """Up to `count` answers of the pool that a text has in it as whole words, but no options, yes or no."""
         words = in_words(text).split()
         found: dict[str, str] = {}

@@ -142,7 +142,7 @@ def _typeset(bare: str, rng: random.Random) -> str:
     return f"${text}$" if latex and rng.random() < 0.3 else text
 
 
-def _moved_number(bare: str, rng: random.Random) -> str | None:
+def _move_number(bare: str, rng: random.Random) -> str | None:
     found = list(_DIGITS.finditer(bare))
     if not found:
         return None
@@ -185,7 +185,7 @@ def _other_list(bare: str, rng: random.Random) -> str | None:
     if rng.random() < 0.6:
         items.remove(rng.choice(items))
     else:
-        extra = _moved_number(rng.choice(items), rng)
+        extra = _move_number(rng.choice(items), rng)
         if extra is None or extra in items:
             return None
         items.append(extra)
@@ -223,6 +223,6 @@ def _other_word(bare: str, rng: random.Random) -> str | None:
 
 
 OTHER: tuple[Way, ...] = (
-    *(_moved_number, _moved_number, _other_sign, _other_relation, _other_list, _upside_down, _other_function),
+    *(_move_number, _move_number, _other_sign, _other_relation, _other_list, _upside_down, _other_function),
     _other_word,
 )

@@ -94,7 +94,7 @@ def _angle(bare: str, rng: random.Random) -> str | None:
     return f"{degrees}°" if degrees is not None and degrees.is_Integer else None
 
 
-def _computed(bare: str, rng: random.Random) -> str | None:
+def _compute(bare: str, rng: random.Random) -> str | None:
     """An expression expanded, factored, over one denominator, or in sympy's order."""
     name, equals, value = bare.rpartition("=")
     words = re.sub(r"\\[A-Za-z]+|sin|cos|tan|exp|log|sqrt", "", value)
@@ -130,7 +130,7 @@ def _for_all(bare: str, rng: random.Random) -> str | None:
     return f"{bare} {OPEN}for all{CLOSE} {found['letter']}" if found else None
 
 
-def _assigned(bare: str, rng: random.Random) -> str | None:
+def _drop_name(bare: str, rng: random.Random) -> str | None:
     if found := _ASSIGNMENT.fullmatch(bare):
         return found["value"].strip()
     without_commands = re.sub(r"\\[A-Za-z]+", "", bare)
@@ -173,7 +173,7 @@ def items_of(bare: str) -> tuple[list[str], bool]:
     return (items if len(items) > 1 and all(items) else []), braces
 
 
-def _listed(bare: str, rng: random.Random) -> str | None:
+def _reorder(bare: str, rng: random.Random) -> str | None:
     """Several answers in another order, with other separators."""
     items, braces = items_of(bare)
     if not items or re.search(rf"{OPEN}|\||\d,\d{{3}}", bare):
@@ -186,7 +186,7 @@ def _listed(bare: str, rng: random.Random) -> str | None:
     return f"\\{{{text}\\}}" if braces or rng.random() < 0.3 else text
 
 
-def _named(bare: str, rng: random.Random) -> str | None:
+def _add_names(bare: str, rng: random.Random) -> str | None:
     """Several answers, each with a name; a point, which has no infinite end, as the values of x and y."""
     if "\\infty" in bare:
         return None
@@ -226,7 +226,7 @@ def _inner_number(bare: str, rng: random.Random) -> str | None:
     return bare[: one.start()] + other + bare[one.end() :] if other and "%" not in other else None
 
 
-def _rooted(bare: str, rng: random.Random) -> str | None:
+def _move_into_root(bare: str, rng: random.Random) -> str | None:
     """a\\sqrt{b} as \\sqrt{a^2 b}."""
     found = _ROOT.search(bare)
     if not found:
@@ -272,6 +272,6 @@ def _interval(left: str, low: str, high: str, right: str) -> str:
 
 
 SAME: tuple[Way, ...] = (
-    *(_number, _inner_number, _rooted, _without_unit, _angle, _assigned, _terms, _computed, _slash),
-    *(_listed, _named, _plus_minus, _inequality, _set_builder, _member, _other_argument, _for_all),
+    *(_number, _inner_number, _move_into_root, _without_unit, _angle, _drop_name, _terms, _compute, _slash),
+    *(_reorder, _add_names, _plus_minus, _inequality, _set_builder, _member, _other_argument, _for_all),
 )

@@ -83,22 +83,22 @@ def check_task(task: str) -> None:
 def load(path: str) -> Explain:
     """The `explain` function of an import path."""
     if path.startswith(TASK):
-        made: Explain = _named(TASK_VERIFIER)(path.removeprefix(TASK))
+        made: Explain = _import(TASK_VERIFIER)(path.removeprefix(TASK))
         return made
     if path.startswith(MORE_FORMS):
-        forms = [_named(form) for form in path.removeprefix(MORE_FORMS).split("+")]
-        with_forms: Explain = _named(MATH_VERIFIER)(forms).explain
+        forms = [_import(form) for form in path.removeprefix(MORE_FORMS).split("+")]
+        with_forms: Explain = _import(MATH_VERIFIER)(forms).explain
         return with_forms
-    function: Explain = _named(path)
+    function: Explain = _import(path)
     return function
 
 
 def complete_of(explain: Explain) -> Complete:
     """What completes a verifier's verifications: its own attribute `complete`, or else what `math` reads."""
-    complete: Complete = getattr(explain, "complete", None) or _named(COMPLETE)
+    complete: Complete = getattr(explain, "complete", None) or _import(COMPLETE)
     return complete
 
 
-def _named(path: str) -> Any:
+def _import(path: str) -> Any:
     module, _, name = path.partition(":")
     return getattr(importlib.import_module(module), name)

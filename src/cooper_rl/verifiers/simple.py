@@ -103,12 +103,12 @@ def explain_task(reference: str, completion: str, *, task: str) -> Verification:
         return unread(str(entry["answer"]), completion)
     if evaluates(task) and not is_harmless(text):
         return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, str(entry["answer"]), text)
-    mark = scorer(task).score_answer(text, entry=_as_scored(reference, task))
+    mark = scorer(task).score_answer(text, entry=_fit_to_scorer(reference, task))
     return Verification.compared(mark == 1.0, str(entry["answer"]), text)
 
 
 @lru_cache(maxsize=4096)
-def _as_scored(reference: str, task: str) -> dict[str, Any]:
+def _fit_to_scorer(reference: str, task: str) -> dict[str, Any]:
     """The entry as the task's scorer needs it: with tuples, where the entry's own answer has no full mark otherwise."""
     entry = _entry(reference)
     right = scorer(task).score_answer(str(entry["answer"]), entry=entry) == 1.0

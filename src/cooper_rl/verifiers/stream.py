@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from cooper_rl.columns import aliases_of
 from cooper_rl.errors import BadInputError
-from cooper_rl.jsonl import COMPLETION_FIELDS, REFERENCE_FIELDS, line_of, read_written, records, text_field
+from cooper_rl.jsonl import COMPLETION_FIELDS, REFERENCE_FIELDS, in_batches, line_of, read_written, records, text_field
 from cooper_rl.records import Verification
 from cooper_rl.verifiers.pool import RuleVerifier
 
@@ -42,28 +42,21 @@ def verify_stream(
         BadInputError: a line is not a JSON object with `reference` and `completion`; the records before it are written.
     """
     counts: Counter[str] = Counter()
-    batch: list[tuple[dict[str, Any], Sequence[str], str]] = []
-
-    def flush() -> None:
+    for batch in in_batches(_read_items(islice(records(lines, source), done, None)), BATCH):
         results = verifier.explain_many([item[1] for item in batch], [item[2] for item in batch])
         for (record, _, _), result in zip(batch, results, strict=True):
             counts[result.verdict.value] += 1
             write(line_of({**record, **describe(result, explain)}))
-        batch.clear()
         if progress:
             progress(completed=done + counts.total())
-
-    try:
-        for place, record in islice(records(lines, source), done, None):
-            references = [text_field(record, REFERENCE_FIELDS, place), *aliases_of(record, place)]
-            batch.append((record, references, text_field(record, COMPLETION_FIELDS, place)))
-            if len(batch) == BATCH:
-                flush()
-    except BadInputError:
-        flush()
-        raise
-    flush()
     return counts
+
+
+def _read_items(placed: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[tuple[dict[str, Any], list[str], str]]:
+    """(record, its references, its completion) of each record."""
+    for place, record in placed:
+        references = [text_field(record, REFERENCE_FIELDS, place), *aliases_of(record, place)]
+        yield record, references, text_field(record, COMPLETION_FIELDS, place)
 
 
 def describe(found: Verification, explain: bool) -> dict[str, str]:

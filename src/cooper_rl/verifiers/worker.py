@@ -60,12 +60,12 @@ def main() -> None:
     complete = complete_of(explain)
 
     @contextlib.contextmanager
-    def announced() -> Iterator[None]:
+    def announcing() -> Iterator[None]:
         send(answers, LOADING)
         yield
         send(answers, "loaded")
 
-    pipe.around_loading = announced
+    pipe.around_loading = announcing
     resource.setrlimit(resource.RLIMIT_AS, (memory_mb * 2**20, memory_mb * 2**20))
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     os.dup2(2, 1)

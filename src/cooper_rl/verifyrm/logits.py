@@ -160,7 +160,7 @@ def _continue_prefixes(
 
 
 @contextmanager
-def recomputed(model: nn.Module) -> Iterator[None]:
+def recomputing(model: nn.Module) -> Iterator[None]:
     """Layers that run within this context keep their inputs alone; the backward pass computes the rest again.
 
     It is the gradient checkpointing of transformers, for a model in evaluation mode whose rows go on from a prefix's

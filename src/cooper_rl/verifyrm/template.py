@@ -54,7 +54,7 @@ def encode(
     for index, ids_T in enumerate(ids_B_T):
         if len(ids_T) > max_tokens:
             head_T = tokenizer(_head(records[index], with_reference), split_special_tokens=True)["input_ids"]
-            kept = _kept(len(ids_T), len(head_T), max_tokens)
+            kept = _count_kept(len(ids_T), len(head_T), max_tokens)
             ids_B_T[index] = [*head_T[len(head_T) - (max_tokens - kept) :], *ids_T[len(ids_T) - kept :]]
     return ids_B_T
 
@@ -85,7 +85,7 @@ def places_of(
         tags = [found.start() for found in _TAG.finditer(record.completion)]  # `_field` has a space more in each
         stops = [stop for _, stop in offsets_T]
         head, lost = bisect_right(stops, start), len(offsets_T) - len(ids_T)
-        first = len(ids_T) - _kept(len(stops), head, len(ids_T)) if lost else head - 1
+        first = len(ids_T) - _count_kept(len(stops), head, len(ids_T)) if lost else head - 1
         places = []
         for end in ends_S[:-1]:
             character = start + end + sum(tag < end for tag in tags)
@@ -94,7 +94,7 @@ def places_of(
     return places_B
 
 
-def _kept(tokens: int, head: int, max_tokens: int) -> int:
+def _count_kept(tokens: int, head: int, max_tokens: int) -> int:
     """How many tokens of the text's end are kept where it is too long; `head` are those before the completion."""
     return max(max_tokens - head, min(tokens - head, max_tokens - max_tokens // 2))
 

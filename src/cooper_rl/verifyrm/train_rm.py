@@ -148,18 +148,7 @@ def training_data(config: RewardModelTrainConfig) -> tuple[list[LabelledCompleti
     other = [each for triples in files for each in under_aliases(triples, config.augment_aliases, config.seed)]
     other += [t for triples in files for t in counterfactuals(triples, config.augment_counterfactual, config.seed)]
     other += [t for triples in files for t in mentioning_two(triples, config.augment_mentions, config.seed)]
-    train = augment_triples(
-        train,
-        forms=config.augment_forms,
-        alone=config.augment_alone,
-        wrong=config.augment_wrong,
-        references=config.augment_references,
-        invent=config.augment_invent,
-        choices=config.augment_choices,
-        working=config.augment_working,
-        steps=config.prefix_steps,
-        seed=config.seed,
-    )
+    train = augment_triples(train, config, seed=config.seed, steps=config.prefix_steps)
     return [*train, *other], heldout
 
 

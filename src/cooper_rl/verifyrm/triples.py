@@ -6,7 +6,9 @@ Every error names file, record and field.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,16 +18,24 @@ from accelerate.utils import gather_object
 
 from cooper_rl.columns import aliases_of
 from cooper_rl.errors import BadInputError
-from cooper_rl.jsonl import COMPLETION_FIELDS, REFERENCE_FIELDS, has_label, label_of, line_of, records, text_field
+from cooper_rl.jsonl import (
+    COMPLETION_FIELDS,
+    REFERENCE_FIELDS,
+    has_label,
+    in_batches,
+    label_of,
+    line_of,
+    records,
+    text_field,
+)
 from cooper_rl.records import THRESHOLD, LabelledCompletion, Scorable, Triple
 from cooper_rl.steps import step_ends
 from cooper_rl.tables import read_table
 
 if TYPE_CHECKING:
     from cooper_rl.verifyrm.model import VerifyRM
-from dataclasses import dataclass
-from math import nan
 
+BATCH = 512  # records that are scored at once
 BETWEEN = "\n\n"  # what comes between steps that a record has one by one
 MEASURES: tuple[str, ...] = ("count", "accuracy", "balanced_accuracy", "precision", "recall")
 MEASURES += ("true_positives", "false_positives", "false_negatives", "true_negatives")
@@ -126,25 +136,12 @@ def score_stream(
         spans: `line` or `sentence` also adds `step_ends` and `step_values`, the values of the prefixes that end there.
     """
     count = 0
-    batch: list[tuple[dict[str, Any], Triple]] = []
-
-    def flush() -> None:
-        rows = batch.copy()
-        batch.clear()
-        if rows:
-            for (record, _), fields in zip(rows, score_rows(reward_model, [t for _, t in rows], spans), strict=True):
-                write(line_of({**record, **fields}))
-
-    try:
-        for place, record in records(lines, source):
-            batch.append((record, triple_of(record, place)))
-            count += 1
-            if len(batch) == 512:
-                flush()
-    except BadInputError:  # a bad record loses none of those before it
-        flush()
-        raise
-    flush()
+    rows = ((record, triple_of(record, place)) for place, record in records(lines, source))
+    for batch in in_batches(rows, BATCH):
+        added = score_rows(reward_model, [triple for _, triple in batch], spans)
+        for (record, _), fields in zip(batch, added, strict=True):
+            write(line_of({**record, **fields}))
+        count += len(batch)
     return count
 
 

@@ -16,7 +16,7 @@ from cooper_rl import distributed
 from cooper_rl.records import ContrastivePair, LabelledCompletion, Scorable
 from cooper_rl.settings.files import OPTIMISER
 from cooper_rl.verifyrm import VerifyRM, sharding
-from cooper_rl.verifyrm.logits import recomputed
+from cooper_rl.verifyrm.logits import recomputing
 from cooper_rl.verifyrm.losses import PREFIX_METRICS, Counts, bce_loss, contrastive_loss, prefix_losses, steps_of
 from cooper_rl.verifyrm.rm_trainer import take_up
 
@@ -77,7 +77,7 @@ class RewardModelUpdater:
         given = settings.reward_model_gradient_checkpointing
         self.recomputes = self.device.type != "cpu" if given is None else given
         self.create_scheduler(num_training_steps)
-        self.start = self._kept("weight.") if settings.reads_doubt else {}
+        self.start = self._copy("weight.") if settings.reads_doubt else {}
 
     def create_scheduler(self, num_training_steps: int) -> None:
         """Makes the learning rate's schedule for a run of this many batches. Some of them may have no update."""
@@ -102,12 +102,12 @@ class RewardModelUpdater:
         """Scores with the initial weights, swapped in for the call."""
         if self.version == 0:
             return self.score(triples)
-        present = self._kept("weight.")
-        self._put(self.start, "weight.")
+        present = self._copy("weight.")
+        self._put_back(self.start, "weight.")
         try:
             return self.score(triples)
         finally:
-            self._put(present, "weight.")
+            self._put_back(present, "weight.")
 
     def step_values(self, triples: Sequence[Scorable], ends: Sequence[Sequence[int]]) -> list[list[float]]:
         """Value after each step of a completion, from 0 to 1; the last one is the score."""
@@ -192,7 +192,7 @@ class RewardModelUpdater:
         records: list[Scorable] = [*(pair.right for pair in pairs), *(pair.wrong for pair in pairs), *labelled]
         self.reward_model.model.eval()
         of_steps: list[torch.Tensor] = []
-        with recomputed(self.reward_model.model) if self.recomputes else nullcontext():
+        with recomputing(self.reward_model.model) if self.recomputes else nullcontext():
             if self.settings.prefix_weight:
                 ends = [steps_of(record, self.settings.credit_steps) for record in records]
                 of_steps = self.reward_model.step_logits(records, ends)
@@ -228,15 +228,15 @@ class RewardModelUpdater:
 
         Several ranks share it out. All of them make a snapshot together, and restore it together.
         """
-        return self._kept("")
+        return self._copy("")
 
     def restore(self, snapshot: Mapping[str, torch.Tensor]) -> None:
         """Restores weights and optimiser, but not the learning rate's schedule. Every rank must call this."""
         if not any(name.startswith("state.") for name in snapshot):  # it was made before the first update
             self.optimizer.state.clear()
-        self._put(snapshot, "")
+        self._put_back(snapshot, "")
 
-    def _kept(self, kind: str) -> dict[str, torch.Tensor]:
+    def _copy(self, kind: str) -> dict[str, torch.Tensor]:
         """A copy on the CPU of what this rank keeps of the tensors whose names begin so."""
         own = (None, distributed.rank())
         return {
@@ -245,7 +245,7 @@ class RewardModelUpdater:
             if name.startswith(kind) and owner in own
         }
 
-    def _put(self, kept: Mapping[str, torch.Tensor], kind: str) -> None:
+    def _put_back(self, kept: Mapping[str, torch.Tensor], kind: str) -> None:
         """Gives all ranks what each of them has kept of this kind."""
         for name, tensor, owner in self._tensors():
             if name in kept:

@@ -114,7 +114,7 @@ class Arithmetic(NanoWorld):
         """The number in the generators' writing."""
         return canonical_number(text)
 
-    def stated(self, completion: str) -> str | None:
+    def read_answer(self, completion: str) -> str | None:
         """The one number that the completion states."""
         return stated_number(completion)
 
@@ -140,7 +140,7 @@ class Steps(Arithmetic):
         for index, end in enumerate(ends):
             step, start = completion[start:end], end
             equations = _EQUATION.findall(step)
-            stated = None if equations else self.stated(step)
+            stated = None if equations else self.read_answer(step)
             if set(equations) - known or (stated is not None and not self.is_true(problem, step)):
                 return index
         return -1 if self.is_true(problem, completion) else max(0, len(ends) - 1)

@@ -47,7 +47,7 @@ class NanoWorld(GymWorld):
         """The answer in one fixed writing, so that texts with the same meaning become equal."""
 
     @abstractmethod
-    def stated(self, completion: str) -> str | None:
+    def read_answer(self, completion: str) -> str | None:
         """The one answer that a completion states, canonical; None if it states none or several."""
 
     def answer(self, problem: Problem) -> str:
@@ -60,7 +60,7 @@ class NanoWorld(GymWorld):
 
     def is_true(self, problem: Problem, completion: str) -> bool:
         """Whether the completion states one answer, and the problem's generator accepts it."""
-        answer = self.stated(completion)
+        answer = self.read_answer(completion)
         return answer is not None and is_accepted(problem, answer)
 
     def slip(self, problem: Problem, wrong: str) -> Problem:

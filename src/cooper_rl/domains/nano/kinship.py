@@ -75,7 +75,7 @@ class Kinship(NanoWorld):
         """The generator's word for a relation."""
         return next((relation for relation, word in EVERYDAY.items() if word == text), text)
 
-    def stated(self, completion: str) -> str | None:
+    def read_answer(self, completion: str) -> str | None:
         """The one relation that the completion states as its answer; None if it states none or several."""
         found = {
             self.canonical(match.group("relation"))

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers.math.verifier import explain
@@ -47,46 +48,21 @@ def misread(reference: str, completion: str, forms: Sequence[str]) -> str | None
     return None
 
 
-def _explain(reference: str, completion: str, forms: Sequence[str]) -> Verification:
-    """The verification by `math`; INCORRECT where the answer is misread."""
+def _explain(reference: str, completion: str, forms: Sequence[str], closed: bool = False) -> Verification:
+    """The verification by `math`; INCORRECT where the answer is misread and, of a closed rule, where it is not read."""
     found = explain(reference, completion)
-    if found.reason is Reason.BAD_REFERENCE or (read := misread(reference, completion, forms)) is None:
+    if found.reason is Reason.BAD_REFERENCE:
         return found
-    return Verification.compared(False, reference, read)
+    if (read := misread(reference, completion, forms)) is not None:
+        return Verification.compared(False, reference, read)
+    if closed and found.verdict is Verdict.UNPARSEABLE:
+        return Verification.compared(False, found.parsed_reference or "", found.parsed_answer or "")
+    return found
 
 
-def _closed(found: Verification) -> Verification:
-    """The verification with INCORRECT in place of UNPARSEABLE, except where there is no reference."""
-    if found.verdict is not Verdict.UNPARSEABLE or found.reason is Reason.BAD_REFERENCE:
-        return found
-    return Verification.compared(False, found.parsed_reference or "", found.parsed_answer or "")
-
-
-def explain_3(reference: str, completion: str) -> Verification:
-    """`math`, but INCORRECT for about 3 % of the right answers."""
-    return _explain(reference, completion, FORMS_3)
-
-
-def explain_10(reference: str, completion: str) -> Verification:
-    """`math`, but INCORRECT for about 10 % of the right answers."""
-    return _explain(reference, completion, FORMS_10)
-
-
-def explain_30(reference: str, completion: str) -> Verification:
-    """`math`, but INCORRECT for about 30 % of the right answers."""
-    return _explain(reference, completion, FORMS_30)
-
-
-def explain_3_closed(reference: str, completion: str) -> Verification:
-    """`explain_3`, but INCORRECT for all that it cannot read."""
-    return _closed(explain_3(reference, completion))
-
-
-def explain_10_closed(reference: str, completion: str) -> Verification:
-    """`explain_10`, but INCORRECT for all that it cannot read."""
-    return _closed(explain_10(reference, completion))
-
-
-def explain_30_closed(reference: str, completion: str) -> Verification:
-    """`explain_30`, but INCORRECT for all that it cannot read."""
-    return _closed(explain_30(reference, completion))
+explain_3 = partial(_explain, forms=FORMS_3)
+explain_10 = partial(_explain, forms=FORMS_10)
+explain_30 = partial(_explain, forms=FORMS_30)
+explain_3_closed = partial(_explain, forms=FORMS_3, closed=True)
+explain_10_closed = partial(_explain, forms=FORMS_10, closed=True)
+explain_30_closed = partial(_explain, forms=FORMS_30, closed=True)

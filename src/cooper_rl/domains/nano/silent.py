@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from functools import partial
 
 from cooper_rl.domains.nano.weekdays import Weekdays
 from cooper_rl.records import Reason, Verdict, Verification
@@ -25,14 +26,11 @@ _WORLD = Weekdays()
 _VALUE = re.compile(rf"[-\d.,/]*\d%?|\b(?:{'|'.join((*WEEKDAYS, *NUMBER_WORDS))})\b", re.IGNORECASE)
 
 
-def leave_open(found: Verification) -> Verification:
-    """The verification of a rule that cannot read the answer."""
-    return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, found.parsed_reference)
-
-
 def _positive(found: Verification) -> Verification:
-    judged = found.verdict is Verdict.INCORRECT or found.reason is Reason.NO_ANSWER
-    return leave_open(found) if judged else found
+    """The verification without its INCORRECT, and without "no answer": both become an answer that cannot be read."""
+    if found.verdict is Verdict.INCORRECT or found.reason is Reason.NO_ANSWER:
+        return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, found.parsed_reference)
+    return found
 
 
 def positive_math(reference: str, completion: str) -> Verification:
@@ -54,25 +52,11 @@ def _weekdays(reference: str, completion: str, percent: int) -> Verification:
     """The verification by the world's own reading, of this share of the wordings."""
     if zlib.crc32(wording(completion).encode()) % 100 >= percent:
         return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, reference)
-    stated = _WORLD.stated(completion)
+    stated = _WORLD.read_answer(completion)
     return explain(reference, completion) if stated is None else explain(reference, stated)
 
 
-def weekdays_100(reference: str, completion: str) -> Verification:
-    """Reads every right answer of `nano-weekdays`."""
-    return _weekdays(reference, completion, 100)
-
-
-def weekdays_75(reference: str, completion: str) -> Verification:
-    """As `weekdays_100`, on three quarters of the wordings."""
-    return _weekdays(reference, completion, 75)
-
-
-def weekdays_50(reference: str, completion: str) -> Verification:
-    """As `weekdays_100`, on half of the wordings."""
-    return _weekdays(reference, completion, 50)
-
-
-def weekdays_25(reference: str, completion: str) -> Verification:
-    """As `weekdays_100`, on a quarter of the wordings."""
-    return _weekdays(reference, completion, 25)
+weekdays_100 = partial(_weekdays, percent=100)
+weekdays_75 = partial(_weekdays, percent=75)
+weekdays_50 = partial(_weekdays, percent=50)
+weekdays_25 = partial(_weekdays, percent=25)

@@ -108,18 +108,18 @@ class Weekdays(Arithmetic):
         """A weekday in full, or a number in the generators' writing."""
         return next((day for day in WEEKDAYS if text in (day, day[:3])), None) or super().canonical(text)
 
-    def stated(self, completion: str) -> str | None:
+    def read_answer(self, completion: str) -> str | None:
         """The one weekday or number that the completion states as its answer; None if it states none or several."""
         found = {self.canonical(match.group("day")) for said in _PLAIN for match in said.finditer(completion)}
         found.update(days_in(completion))
-        if number := super().stated(completion):
+        if number := super().read_answer(completion):
             found.add(number)
         return found.pop() if len(found) == 1 and not HEDGE.search(completion) else None
 
     def is_true(self, problem: Problem, completion: str) -> bool:
         """Whether the completion states one answer of the problem's kind, and the problem's generator accepts it."""
         if not is_weekday(problem):
-            number = super().stated(completion)
+            number = super().read_answer(completion)
             return number is not None and is_accepted(problem, number)
         return super().is_true(problem, completion)
 

@@ -296,7 +296,7 @@ def measure(reward: Any, model: Any, tokenizer: Any, accelerator: Accelerator | 
         accelerator.autocast(),
     ):
         found: dict[str, float] = reward.heldout.measure(policy, tokenizer, reward.core.reward_model, reward.verifier)
-    reward.core.journal.measured(step, reward.heldout.last)
+    reward.core.journal.log_heldout(step, reward.heldout.last)
     return found
 
 

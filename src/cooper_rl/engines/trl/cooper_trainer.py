@@ -55,7 +55,7 @@ class CooperTrainer(LeanGRPOTrainer):
             check_size(data, args)
         else:
             check_data(data, args, own.get("reference_column"), others.get("eval_dataset"))
-        settings = CooperSettings.given(args if isinstance(args, CooperConfig) else None)
+        settings = CooperSettings.from_keywords(args if isinstance(args, CooperConfig) else None)
         self.reward = CooperReward(reward_model, settings, bf16=args.bf16, **own)
         if args.model_init_kwargs is None and not (args.bf16 or args.fp16):
             args.model_init_kwargs = {"dtype": "float32"}

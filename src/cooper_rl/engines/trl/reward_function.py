@@ -18,7 +18,7 @@ from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.heldout import HeldOut
 from cooper_rl.generation import Generator
 from cooper_rl.generation.in_process import TransformersGenerator
-from cooper_rl.method.build import check_parts, make_cooper
+from cooper_rl.method.build import check_parts, make_cooper, make_verifier
 from cooper_rl.method.journal import Journal
 from cooper_rl.method.loop import Cooper
 from cooper_rl.method.negatives import Assistant
@@ -68,15 +68,10 @@ class CooperReward:
     ) -> None:
         if isinstance(verifier, str):
             verifier, chosen["verifier"] = None, verifier
-        self.settings = own = CooperSettings.given(settings, **chosen)
+        self.settings = own = CooperSettings.from_keywords(settings, **chosen)
         check_parts(own)
         self.given = take_reward_model(reward_model, own, bf16)
-        self.verifier = verifier or RuleVerifier(
-            own.verifier,
-            workers=own.verifier_workers,
-            deadline_seconds=own.verifier_deadline_seconds,
-            batch_seconds=own.verifier_batch_seconds,
-        )
+        self.verifier = verifier or make_verifier(own)
         self.assistant, self.heldout, self.reference_column = assistant, heldout, reference_column
         self.rehearsal, self.anchors = take_triples(rehearsal, "train"), take_triples(anchors, "anchors")
         self.callback = CooperCallback(self)

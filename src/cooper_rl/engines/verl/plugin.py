@@ -72,7 +72,7 @@ def load() -> None:
         raise
 
 
-def plugin_loaded() -> bool:
+def is_plugin_loaded() -> bool:
     """Whether `import verl` has loaded this plugin in this process."""
     import verl.utils.import_utils as import_utils
 

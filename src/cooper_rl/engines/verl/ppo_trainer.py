@@ -27,11 +27,10 @@ from cooper_rl.engines.verl.translate import run_settings, settings_of
 from cooper_rl.engines.verl.verl_data import Rows, rewards_of, stable_order, whole_groups
 from cooper_rl.engines.verl.worker_group import start_reward_model
 from cooper_rl.errors import CooperError
-from cooper_rl.method.build import check_parts, make_cooper
+from cooper_rl.method.build import check_parts, make_cooper, make_verifier
 from cooper_rl.method.loop import Cooper
 from cooper_rl.method.negatives import Assistant
 from cooper_rl.records import Batch, Report
-from cooper_rl.verifiers import RuleVerifier
 
 logger = logging.getLogger(__name__)
 FIELDS = ["uid", "responses", "reward_model", "extra_info", "raw_prompt"]
@@ -55,12 +54,7 @@ class CooperPPOTrainer(PPOTrainerSync):  # type: ignore[misc]
         self.given: dict[str, Any] = OmegaConf.to_container(config, resolve=True)
         self.settings = settings_of(self.given)
         check_parts(self.settings, self.settings.reward_model_type)
-        self.verifier = RuleVerifier(
-            self.settings.verifier,
-            workers=self.settings.verifier_workers,
-            deadline_seconds=self.settings.verifier_deadline_seconds,
-            batch_seconds=self.settings.verifier_batch_seconds,
-        )
+        self.verifier = make_verifier(self.settings)
         self.measured = Validation(load_heldout(self.settings, self.settings), self.settings, self.verifier)
         self.scored: Batch | None = None  # scored, but stage 2 has not learned from it yet
         self.report = Report(0)
@@ -115,7 +109,7 @@ class CooperPPOTrainer(PPOTrainerSync):  # type: ignore[misc]
         if self.global_steps == 1:
             of_reward_model = self.measured.of_reward_model(self.cooper.reward_model)
             self.cooper.journal.log(0, {**self.measured.of_policy(), **of_reward_model})
-            self.cooper.journal.measured(0, self.measured.take_outcomes())
+            self.cooper.journal.log_heldout(0, self.measured.take_outcomes())
             self.cooper.begin()
 
     def _compute_reward_colocate(self, batch: Any, metrics: dict[str, Any] | None = None) -> Any:
@@ -160,10 +154,10 @@ class CooperPPOTrainer(PPOTrainerSync):  # type: ignore[misc]
         metrics.update({"reward": rewards.mean().item(), "policy/skipped": float(skipped)})
         metrics.update({"reward_std": rewards.std().item(), "time/score_seconds": scored.seconds})
         metrics["completions/clipped_ratio"] = self.clipped
-        metrics["rollouts/missing"] = float(self._expected() - len(scored.rewards))
+        metrics["rollouts/missing"] = float(self._count_expected() - len(scored.rewards))
         return batch
 
-    def _expected(self) -> int:
+    def _count_expected(self) -> int:
         return int(self.config.data.train_batch_size) * self.settings.num_generations
 
     def _is_due(self, every: int) -> bool:
@@ -196,7 +190,7 @@ class CooperPPOTrainer(PPOTrainerSync):  # type: ignore[misc]
         if self._is_due(self.settings.heldout_steps) or global_steps >= self.total_training_steps:
             metrics.update(self.measured.of_reward_model(self.cooper.reward_model))
         self.cooper.journal.log(global_steps, {**row_of(metrics, timing_raw), **self.report.metrics})
-        self.cooper.journal.measured(global_steps, self.measured.take_outcomes())
+        self.cooper.journal.log_heldout(global_steps, self.measured.take_outcomes())
         if self.saved == global_steps:  # not before: a resumed run does not write the line of this step again
             run_files.finish_checkpoint(self._folder(), global_steps, self.settings.save_total_limit)
         if self.report.stop and global_steps < self.total_training_steps:

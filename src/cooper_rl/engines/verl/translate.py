@@ -98,33 +98,33 @@ def _data(settings: TrainSettings, files: DataFiles) -> dict[str, Any]:
 
 
 def _algorithm(settings: TrainSettings) -> dict[str, Any]:
-    low = _given(settings, "epsilon", 0.2)
+    low = _value_or(settings, "epsilon", 0.2)
     return {
         "algorithm.adv_estimator": "grpo",
-        "algorithm.norm_adv_by_std_in_grpo": _given(settings, "scale_rewards", "group") in ("group", True),
+        "algorithm.norm_adv_by_std_in_grpo": _value_or(settings, "scale_rewards", "group") in ("group", True),
         f"{ACTOR}.loss_agg_mode": AGGREGATIONS[settings.loss_type],
         f"{ACTOR}.use_kl_loss": settings.beta > 0,
         f"{ACTOR}.kl_loss_coef": settings.beta,
         f"{ACTOR}.kl_loss_type": "low_var_kl",  # k3, as in TRL
         f"{ACTOR}.clip_ratio": low,
         f"{ACTOR}.clip_ratio_low": low,
-        f"{ACTOR}.clip_ratio_high": _given(settings, "epsilon_high", low),
+        f"{ACTOR}.clip_ratio_high": _value_or(settings, "epsilon_high", low),
     }
 
 
 def _optimiser(settings: TrainSettings) -> dict[str, Any]:
-    schedule, warmup = value_of(settings, "lr_scheduler_type"), _given(settings, "warmup_steps", 0)
+    schedule, warmup = value_of(settings, "lr_scheduler_type"), _value_or(settings, "warmup_steps", 0)
     if schedule == "constant":
         warmup = 0  # transformers' constant schedule has none
-    norm = _given(settings, "max_grad_norm", 1.0) or NO_CLIPPING
+    norm = _value_or(settings, "max_grad_norm", 1.0) or NO_CLIPPING
     return {
         f"{ACTOR}.optim.lr": settings.learning_rate,
         f"{ACTOR}.optim.lr_scheduler_type": "cosine" if schedule == "cosine" else "constant",
         f"{ACTOR}.optim.lr_warmup_steps": int(warmup) if warmup >= 1 else -1,
         f"{ACTOR}.optim.lr_warmup_steps_ratio": warmup if warmup < 1 else 0.0,
-        f"{ACTOR}.optim.weight_decay": _given(settings, "weight_decay", 0.0),
-        f"{ACTOR}.optim.betas": [_given(settings, "adam_beta1", 0.9), _given(settings, "adam_beta2", 0.999)],
-        f"{ACTOR}.optim.override_optimizer_config": {"eps": _given(settings, "adam_epsilon", 1e-8)},
+        f"{ACTOR}.optim.weight_decay": _value_or(settings, "weight_decay", 0.0),
+        f"{ACTOR}.optim.betas": [_value_or(settings, "adam_beta1", 0.9), _value_or(settings, "adam_beta2", 0.999)],
+        f"{ACTOR}.optim.override_optimizer_config": {"eps": _value_or(settings, "adam_epsilon", 1e-8)},
         f"{ACTOR}.optim.clip_grad": norm,
         f"{ACTOR}.grad_clip": norm,
     }
@@ -169,12 +169,12 @@ def _rollouts(settings: TrainSettings) -> dict[str, Any]:
     found = {
         f"{ROLLOUT}.name": "vllm",
         f"{ROLLOUT}.n": settings.num_generations,
-        f"{ROLLOUT}.temperature": _given(settings, "temperature", 1.0),
-        f"{ROLLOUT}.top_p": _given(settings, "top_p", 1.0),
-        f"{ROLLOUT}.top_k": _given(settings, "top_k", 0) or -1,  # -1 is verl's word for no limit
+        f"{ROLLOUT}.temperature": _value_or(settings, "temperature", 1.0),
+        f"{ROLLOUT}.top_p": _value_or(settings, "top_p", 1.0),
+        f"{ROLLOUT}.top_k": _value_or(settings, "top_k", 0) or -1,  # -1 is verl's word for no limit
         f"{ROLLOUT}.dtype": "bfloat16" if settings.bf16 else "float32",
         f"{ROLLOUT}.seed": settings.seed,
-        f"{ROLLOUT}.tensor_model_parallel_size": _given(settings, "vllm_tensor_parallel_size", 1),
+        f"{ROLLOUT}.tensor_model_parallel_size": _value_or(settings, "vllm_tensor_parallel_size", 1),
         f"{ROLLOUT}.val_kwargs.temperature": settings.heldout_temperature,
         f"{ROLLOUT}.val_kwargs.top_p": settings.heldout_top_p,
         f"{ROLLOUT}.val_kwargs.do_sample": settings.heldout_temperature > 0,
@@ -198,7 +198,7 @@ def _trainer(settings: TrainSettings, resume: bool) -> dict[str, Any]:
         "trainer.experiment_name": value_of(settings, "run_name") or Path(settings.output_dir).name,
         "trainer.logger": ["console", *(name for name in trackers if name != "none")],
         "trainer.total_training_steps": settings.max_steps if steps else None,
-        "trainer.total_epochs": settings.max_steps if steps else int(_given(settings, "num_train_epochs", 3)),
+        "trainer.total_epochs": settings.max_steps if steps else int(_value_or(settings, "num_train_epochs", 3)),
         "trainer.save_freq": int(settings.save_steps) if saves else -1,
         "trainer.test_freq": settings.heldout_steps or NEVER,
         "trainer.val_before_train": True,
@@ -226,7 +226,7 @@ def _from_anywhere(key: str, value: Any) -> Any:
     return str(path.absolute()) if there else value
 
 
-def _given(settings: TrainSettings, name: str, default: Any) -> Any:
+def _value_or(settings: TrainSettings, name: str, default: Any) -> Any:
     """A field of TRL's that the recipe gives, or TRL's default."""
     found = value_of(settings, name)
     return default if found is None else found

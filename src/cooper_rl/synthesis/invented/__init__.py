@@ -48,9 +48,9 @@ def _among_words(question: str, right: bool, rng: random.Random) -> tuple[str, s
     said = true if right else rng.choice([word for word in words if word != true])
     if rng.random() < 0.3:
         said = _AS_GOOD.get(said, said)
-    working = _weighed([word for word in words if word not in (said, _AS_GOOD.get(said))], rng)
+    working = _weigh([word for word in words if word not in (said, _AS_GOOD.get(said))], rng)
     question = f"{question}\nAnswer with one of: {', '.join(words)}."
-    return question, _cased(true, rng), working + closing(_cased(said, rng), rng)
+    return question, _change_case(true, rng), working + closing(_change_case(said, rng), rng)
 
 
 def _among_letters(question: str, texts: Sequence[str], right: bool, rng: random.Random) -> tuple[str, str, str]:
@@ -68,13 +68,13 @@ def _among_letters(question: str, texts: Sequence[str], right: bool, rng: random
         one = rng.choice([letter for letter in letters if together or letter != true])
         said = "".join(sorted({*true.replace(none, "")} ^ {one})) or none if together else one
     known = dict(zip(letters, texts, strict=True))
-    working = _weighed([letter for letter in letters if letter not in said], rng)
+    working = _weigh([letter for letter in letters if letter not in said], rng)
     if said == none and rng.random() < 0.7:
         working += f"None of the choices A-{letters[-1]} is right, so it is {none}. "
     return (
         "\n".join(lines),
-        _chosen(true, known.get(true), rng),
-        working + closing(_chosen(said, known.get(said), rng), rng),
+        _write_choice(true, known.get(true), rng),
+        working + closing(_write_choice(said, known.get(said), rng), rng),
     )
 
 
@@ -91,17 +91,17 @@ def without_answer(completion: str) -> str:
     return re.split(r"\\boxed|####|[Aa]nswer|[Tt]herefore|[Tt]hus|Hence", completion, maxsplit=1)[0].rstrip(" $*#\n[(")
 
 
-def _cased(word: str, rng: random.Random) -> str:
+def _change_case(word: str, rng: random.Random) -> str:
     return rng.choice((word, word, word.capitalize(), f"\\text{{{word}}}"))
 
 
-def _chosen(letters: str, text: str | None, rng: random.Random) -> str:
+def _write_choice(letters: str, text: str | None, rng: random.Random) -> str:
     """A reference to a choice: its letter, with or without its text."""
     ways = [letters, letters, f"({letters})", f"({letters})", f"\\text{{{letters}}}"]
     return rng.choice(ways if text is None else [*ways, f"{letters}. {text}", f"({letters}) {text}"])
 
 
-def _weighed(others: Sequence[str], rng: random.Random) -> str:
+def _weigh(others: Sequence[str], rng: random.Random) -> str:
     """Reasoning that mentions other choices; sometimes empty."""
     if not others or rng.random() < 0.4:
         return ""

@@ -26,7 +26,7 @@ def functions(right: bool, rng: random.Random) -> tuple[str, str]:
     }
     roots = rng.sample([root for root in range(-6, 7) if root], 2) if rng.random() < 0.3 else None
     divisor = rng.choice((1, 1, 1, 1, 2, 3, 5, 6))
-    polynomial = _Polynomial(_multiplied_out(roots) if roots else factors, divisor, roots)
+    polynomial = _Polynomial(_multiply_out(roots) if roots else factors, divisor, roots)
     other = polynomial if right else _other_polynomial(polynomial, rng)
     letter, says_f = rng.choice("xxxxnt"), (rng.random() < 0.7, rng.random() < 0.6)
     free = rng.choice("xxnztu") if all(says_f) else letter
@@ -53,7 +53,7 @@ class _Polynomial:
     roots: Sequence[int] | None = None
 
 
-def _multiplied_out(roots: Sequence[int]) -> dict[int, int]:
+def _multiply_out(roots: Sequence[int]) -> dict[int, int]:
     """The factors of (x - first)(x - second)."""
     first, second = roots
     factors = {2: 1, 1: -first - second, 0: first * second}
@@ -67,7 +67,7 @@ def _other_polynomial(polynomial: _Polynomial, rng: random.Random) -> _Polynomia
     if roots and way < 0.5:
         steps = [step for step in (-2, -1, 1, 2) if step not in (-roots[0], roots[1] - roots[0])]
         roots = [roots[0] + rng.choice(steps), roots[1]]
-        return _Polynomial(_multiplied_out(roots), divisor, roots)
+        return _Polynomial(_multiply_out(roots), divisor, roots)
     if divisor > 1 and way < 0.7:
         return _Polynomial(factors, divisor + rng.choice((1, 2)), roots)
     if way < 0.2 and len(factors) > 1:
@@ -128,7 +128,7 @@ class _Factor:
     number: int
     letter: str
 
-    def written(self, rng: random.Random) -> str:
+    def write(self, rng: random.Random) -> str:
         number, letter = self.number, self.letter
         times = f"{'' if number == 1 else '-' if number == -1 else number}{letter}"
         if self.kind == "power":
@@ -190,7 +190,7 @@ def _product(ratio: Fraction, factors: Sequence[_Factor], rng: random.Random) ->
     """The product in LaTeX. Functions come last, so that no other factor is read as a part of their argument."""
     mixed = rng.sample(factors, len(factors))
     mixed.sort(key=lambda factor: factor.kind in _FUNCTIONS)
-    texts = [factor.written(rng) for factor in mixed]
+    texts = [factor.write(rng) for factor in mixed]
     above, below = abs(ratio.numerator), ratio.denominator
     body = rng.choice((" ", " ", " \\cdot ")).join(texts)
     whole = " ".join([f"{above}"] * (above > 1 or not texts) + [body] * bool(texts))

@@ -199,14 +199,14 @@ def counts(right: bool, rng: random.Random) -> tuple[str, str]:
     elif not right:
         said[-1] = rng.choice([number for number in range(1, 80) if number not in values])
 
-    def written(values: Sequence[int]) -> str:
+    def write(values: Sequence[int]) -> str:
         thing = rng.choice(("{0} = {1}", "{0}={1}", "{0}: {1}") if names else ("{1} {0}", "{1} \\text{{ {0}}}"))
         parts = [thing.format(name, value) for name, value in zip(things, values, strict=True)]
         rng.shuffle(parts)
         last = rng.choice((", ", ", ", " and ", " \\text{ and } "))
         return f"{', '.join(parts[:-1])}{last}{parts[-1]}"
 
-    return written(values), written(said)
+    return write(values), write(said)
 
 
 def orders(right: bool, rng: random.Random) -> tuple[str, str]:

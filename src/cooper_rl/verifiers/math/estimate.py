@@ -172,7 +172,7 @@ class _Parser:
         self.place += came
         return came
 
-    def _noted(self, value: complex | Exact) -> complex | Exact:
+    def _note(self, value: complex | Exact) -> complex | Exact:
         if not isinstance(value, Exact):
             self.scale = max(self.scale, abs(value))
         return value
@@ -181,7 +181,7 @@ class _Parser:
         value = self._product()
         while self._next() in ("+", "-"):
             sign = 1 if self._take() == "+" else -1
-            value = self._noted(value + sign * self._product())
+            value = self._note(value + sign * self._product())
         return value
 
     def _product(self) -> complex | Exact:
@@ -193,12 +193,12 @@ class _Parser:
             if self._took("/"):
                 value, divided = self._quotient(value, self._power()), True
             elif self._took("*"):
-                value = self._noted(value * self._power())
+                value = self._note(value * self._power())
             else:  # not exact, since the parser of `algebra` reads some of these otherwise
                 if divided and not self.plain:
                     raise ValueError
                 value = float(value) if isinstance(value, Exact) else value
-                value = self._noted(value * self._power())
+                value = self._note(value * self._power())
         return sign * value
 
     def _quotient(self, value: complex | Exact, divisor: complex | Exact) -> complex | Exact:
@@ -207,7 +207,7 @@ class _Parser:
             return Fraction(value) / divisor
         if not self.plain and abs(complex(divisor)) <= TOLERANCE * self.scale:
             raise ValueError
-        return self._noted(value / divisor)
+        return self._note(value / divisor)
 
     def _power(self) -> complex | Exact:
         base = self._atom()
@@ -228,19 +228,19 @@ class _Parser:
             return size ** int(exponent)
         if abs(exponent) > MAX_EXPONENT:
             raise ValueError
-        return self._quotient(1, base**-exponent) if exponent.real < 0 else self._noted(base**exponent)
+        return self._quotient(1, base**-exponent) if exponent.real < 0 else self._note(base**exponent)
 
     def _atom(self) -> complex | Exact:
         token = self._take()
         if token in "({":
             return self._inside(")" if token == "(" else "}")
         if token == "frac":
-            numerator, denominator = self._braced(), self._braced()
+            numerator, denominator = self._take_braces(), self._take_braces()
             return self._quotient(numerator, denominator)
         if token in _FUNCTIONS or token.startswith(("ln", "log")):
             return self._function(token)
         if token == "binom":
-            among, chosen = self._braced(), self._braced()
+            among, chosen = self._take_braces(), self._take_braces()
             if not (isinstance(among, int) and isinstance(chosen, int) and 0 <= chosen <= among <= MAX_CHOICE):
                 raise ValueError
             if self._next() not in (*"+-*/^)}]", ""):  # 6 and 3 would be a mixed number
@@ -248,29 +248,29 @@ class _Parser:
             return math.comb(among, chosen)
         if token == "sqrt":
             degree = self._inside("]") if self._took("[") else 2
-            body = self._inside(")") if self._took("(") else self._braced()
-            return self._noted(complex(body) ** (1 / degree))
+            body = self._inside(")") if self._took("(") else self._take_braces()
+            return self._note(complex(body) ** (1 / degree))
         if token == "pi":
             self.has_pi = True
-            return self._noted(math.pi)
+            return self._note(math.pi)
         if token == "i":
             self.imaginary = True
-            return self._noted(1j)
+            return self._note(1j)
         if token[0].isalpha():
             letter = token.lower().replace("{", "").replace("}", "")
             self.letters.add(letter)
-            return self._noted(0.7 + (sum(map(ord, letter)) * 37 + 11 * self.point) % 89 / 53)
+            return self._note(0.7 + (sum(map(ord, letter)) * 37 + 11 * self.point) % 89 / 53)
         if token.isdigit() and (token == "0" or token[0] != "0"):
             return int(token)
         if token[0].isdigit() or token[0] == ".":
-            return self._noted(float(token))
+            return self._note(float(token))
         raise ValueError
 
     def _function(self, name: str) -> complex:
         """A function of an angle, or a logarithm, of a real argument in brackets; its power stands before these."""
         power = 1
         if self._took("^"):
-            power = int(str(self._braced() if self._next() == "{" else self._take()))
+            power = int(str(self._take_braces() if self._next() == "{" else self._take()))
         if power < 1 or power > MAX_EXPONENT or not self._took("("):
             raise ValueError
         argument = complex(self._inside(")"))
@@ -285,11 +285,11 @@ class _Parser:
                 raise ValueError
             base = int(name[3:].strip("_{}") or 10)
             value = math.log(argument.real) if name == "ln" else math.log(argument.real, base)
-        self._noted(value)
-        self._noted(value**power)
+        self._note(value)
+        self._note(value**power)
         return value**power
 
-    def _braced(self) -> complex | Exact:
+    def _take_braces(self) -> complex | Exact:
         if not self._took("{"):
             raise ValueError
         return self._inside("}")

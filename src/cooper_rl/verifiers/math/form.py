@@ -102,12 +102,12 @@ class Partial(AnswerForm):
         """Compares what was read. Two sides with the same part left out are compared by the rest."""
         if isinstance(answer, Partial) and without_spaces(self.left) == without_spaces(answer.left):
             return compare(self.answer, answer.answer).unless_different
-        return self._settled(compare(self.answer, answer))
+        return self._settle(compare(self.answer, answer))
 
     def compare_as_answer(self, reference: AnswerForm) -> Comparison:
-        return self._settled(compare(reference, self.answer))
+        return self._settle(compare(reference, self.answer))
 
-    def _settled(self, found: Comparison) -> Comparison:
+    def _settle(self, found: Comparison) -> Comparison:
         found = found.unless_different
         return found if changes_nothing(self.left) else found.unless_equal
 

@@ -165,14 +165,14 @@ def number(text: str) -> Number | None:
     if repeating:
         return _repeating(*repeating.groups())
     if prefixed := _BASE_PREFIX.fullmatch(text):
-        return _based(prefixed["sign"], prefixed["digits"], "", _BASES[prefixed["base"].lower()])
+        return _read_in_base(prefixed["sign"], prefixed["digits"], "", _BASES[prefixed["base"].lower()])
     based = _BASED.fullmatch(without_marks(text))
     if based:
-        return _based(**based.groupdict(""))
-    return _labelled(text)
+        return _read_in_base(**based.groupdict(""))
+    return _read_labelled(text)
 
 
-def _labelled(text: str) -> Number | None:
+def _read_labelled(text: str) -> Number | None:
     """A numeral with its sign, and with a unit, a label or a half of the day after it."""
     sign = _SIGN.match(text)
     assert sign
@@ -223,7 +223,7 @@ def _repeating(sign: str, whole: str, digits: str, period: str) -> Number:
     return Number(-value if sign else value)
 
 
-def _based(sign: str, digits: str, after: str, base: str) -> Number | None:
+def _read_in_base(sign: str, digits: str, after: str, base: str) -> Number | None:
     try:
         value = Fraction(int(digits + after, int(base)), int(base) ** len(after))
         return Number(-value if sign else value, base=int(base))

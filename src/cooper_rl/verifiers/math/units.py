@@ -272,14 +272,14 @@ def without_label(body: str) -> Labelled:
     if not _ENDS.search(numeral):
         counted = _COUNTED.fullmatch(without_marks(body))  # eight such lines
         if counted and not in_words(without_marks(body)):
-            return _labelled(counted["numeral"], " ", False, counted["rest"]) or Labelled(body)
+            return _read_labelled(counted["numeral"], " ", False, counted["rest"]) or Labelled(body)
         words, _, last = without_marks(body).rpartition(" ")  # forty-two percent
         return Labelled(words, known_unit(last)) if words and known_unit(last) else Labelled(body)
     marked, text = rest.startswith(OPEN), without_marks(rest).strip()
-    return _labelled(numeral, gap, marked, text) or Labelled(body)
+    return _read_labelled(numeral, gap, marked, text) or Labelled(body)
 
 
-def _labelled(numeral: str, gap: str, marked: bool, text: str) -> Labelled | None:
+def _read_labelled(numeral: str, gap: str, marked: bool, text: str) -> Labelled | None:
     if _COUNTER.fullmatch(text) and not _MANY.search(text):
         return Labelled(numeral, label=text)
     if (marked or _is_apart(text, gap)) and (unit := known_unit(text)):
@@ -287,7 +287,7 @@ def _labelled(numeral: str, gap: str, marked: bool, text: str) -> Labelled | Non
     first, _, others = text.partition(" ")
     short = first if others or len(first) > 1 else ""  # 5k may be five times k
     if magnitude := MAGNITUDES.get(first.lower()) or _MORE_MAGNITUDES.get(short):
-        found = _labelled(numeral, " ", marked, others) if others else Labelled(numeral)
+        found = _read_labelled(numeral, " ", marked, others) if others else Labelled(numeral)
         return found and Labelled(numeral, found.unit, found.label, magnitude * found.magnitude)
     if not _LABEL.fullmatch(text) or _NO_LABEL.search(text) or _AMBIGUOUS_MAGNITUDE.match(text) or matters(text):
         return None

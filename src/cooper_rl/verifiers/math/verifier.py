@@ -94,15 +94,15 @@ class MathVerifier:
             plain = self._form_of(text[:-1])  # "the answer is 39!" is no factorial
             text = text[:-1] if plain and compare(gold, plain) is Comparison.EQUAL else text
         answer = self._answer_form(text, gold, bare=reading.bare) if text else None
-        said = self._said(gold, reading, answer)
+        said = self._read_last_sentence(gold, reading, answer)
         if said.get(Comparison.EQUAL):
             return Verification.compared(True, shorten(reference), said[Comparison.EQUAL])
         may_be_absent = Comparison.OPEN not in said and _may_be_absent(gold, reading, answer)
         if may_be_absent and is_absent(gold, reading.completion):
             return Verification.compared(False, shorten(reference), shorten(text or last_figure(completion) or ""))
-        return self._compared(reference, gold, reading, answer, guess=not said)
+        return self._compare(reference, gold, reading, answer, guess=not said)
 
-    def _compared(
+    def _compare(
         self, reference: str, gold: AnswerForm | None, reading: Reading, answer: AnswerForm | None, *, guess: bool
     ) -> Verification:
         """The verdict by comparing the stated answer, or else, if wanted, the number with which the text ends."""
@@ -115,7 +115,9 @@ class MathVerifier:
             return _by_library(reference, gold, reading)
         return _explain_forms(reference, gold, reading, reading.stated, answer)
 
-    def _said(self, gold: AnswerForm | None, reading: Reading, answer: AnswerForm | None) -> dict[Comparison, str]:
+    def _read_last_sentence(
+        self, gold: AnswerForm | None, reading: Reading, answer: AnswerForm | None
+    ) -> dict[Comparison, str]:
         """What the last sentence of a text without a box states, by how it compares with the reference.
 
         It is read where the text states no answer, or states it in a sentence. Only numbers count as not equal.

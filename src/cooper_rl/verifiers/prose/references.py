@@ -36,7 +36,7 @@ _LIST = re.compile(r"\s*(?:,\s*and|,|\band\b|&)\s+", re.IGNORECASE)
 def ways_to_say(reference: str) -> tuple[str, ...]:
     """The keys (`writing.Written.joined`) under which a text may have the reference, without empty ones."""
     bare = _BRACKETS.sub("", reference).strip()
-    ways = {reference, bare, without_lead(bare), _turned(bare), _numbered(bare), *_shorter_names(bare)}
+    ways = {reference, bare, without_lead(bare), _turn_name(bare), _turn_number(bare), *_shorter_names(bare)}
     keys = dict.fromkeys(tokenize(way).joined for way in sorted(ways, key=len, reverse=True) if way)
     return tuple(key for key in keys if key)
 
@@ -90,14 +90,14 @@ def without_lead(text: str) -> str:
     return " ".join(words)
 
 
-def _turned(text: str) -> str:
+def _turn_name(text: str) -> str:
     """ "Curie, Marie" as "Marie Curie"."""
     last, comma, first = text.partition(", ")
     one_each = comma and _PART_OF_NAME.fullmatch(last) and _PART_OF_NAME.fullmatch(first)
     return f"{first} {last}" if one_each else ""
 
 
-def _numbered(text: str) -> str:
+def _turn_number(text: str) -> str:
     """ "season 6" as "sixth season", and back; "" for any other text."""
     found = _KIND_FIRST.fullmatch(text)
     if found:

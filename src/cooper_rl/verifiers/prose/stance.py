@@ -135,11 +135,11 @@ def sentences(whole: Written) -> Iterator[Sentence]:
         while token < len(whole.tokens) and whole.tokens[token].start < stop:
             token += 1
         if token > first:
-            yield Sentence(first, token, start, stop, start + _asked(whole.text[start:stop], "?" in mark))
+            yield Sentence(first, token, start, stop, start + _question_length(whole.text[start:stop], "?" in mark))
         start = stop
 
 
-def _asked(sentence: str, marked: bool) -> int:
+def _question_length(sentence: str, marked: bool) -> int:
     """How many characters of a sentence are a question."""
     if marked:
         return len(sentence)

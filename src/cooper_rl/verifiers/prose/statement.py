@@ -109,15 +109,15 @@ def _states(reference: str, whole: Written, marked: bool) -> bool:
     keys = ways_to_say(reference)
     if whole.joined in keys and not whole.text.rstrip().endswith("?"):
         return True
-    if _any_stated(
+    if _states_any(
         [*(place for key in keys for place in whole.places(key)), *dates_of(reference, whole)], whole, marked
     ):
         return True
     items = parts(reference)
-    return bool(items) and all(_any_stated([*whole.places(item)], whole, marked, len(items)) for item in items)
+    return bool(items) and all(_states_any([*whole.places(item)], whole, marked, len(items)) for item in items)
 
 
-def _any_stated(places: Sequence[tuple[int, int]], whole: Written, marked: bool, asked: int = 1) -> bool:
+def _states_any(places: Sequence[tuple[int, int]], whole: Written, marked: bool, asked: int = 1) -> bool:
     """Whether any of the places is stated as the answer.
 
     Args:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from cooper_rl.domains.passages import wordings
-from cooper_rl.domains.passages.stories import (
+from studies.passages import wordings
+from studies.passages.stories import (
     AT_TIMES,
     GOODS,
     MEASURES,
@@ -16,7 +16,7 @@ from cooper_rl.domains.passages.stories import (
     key_of,
     scene,
 )
-from cooper_rl.domains.passages.wordings import FEMALE, MALE, Person, persons
+from studies.passages.wordings import FEMALE, MALE, Person, persons
 
 DAYS = (*range(1, 7), 7, 14)
 SPANS = {15: "15 minutes", 20: "20 minutes", 30: "half an hour", 45: "45 minutes", 60: "an hour", 90: "90 minutes"}

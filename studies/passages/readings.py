@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from cooper_rl.domains.passages.wordings import (
+from cooper_rl.verifiers.math.numerals import NUMBER_WORDS, in_words
+from cooper_rl.verifiers.math.words import MONTHS
+from studies.passages.wordings import (
     FIRST_NAMES,
     ORDINALS,
     SITES,
@@ -21,8 +23,6 @@ from cooper_rl.domains.passages.wordings import (
     Person,
     of_place,
 )
-from cooper_rl.verifiers.math.numerals import NUMBER_WORDS, in_words
-from cooper_rl.verifiers.math.words import MONTHS
 
 _FLAGS = re.IGNORECASE | re.ASCII
 _ANY_ORDER = sorted(ORDINALS, key=len, reverse=True)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from cooper_rl.domains.passages import wordings
-from cooper_rl.domains.passages.wordings import SITES, TOWNS, Person, at, of_person, of_place, persons
+from studies.passages import wordings
+from studies.passages.wordings import SITES, TOWNS, Person, at, of_person, of_place, persons
 
 OTHER_WRITING = 0.6  # share of the worked solutions that are in another writing than the reference answer
 GROUPS = ("neighbours", "choir", "class", "team", "family", "chess club", "hikers", "gardeners")

@@ -17,10 +17,10 @@ from typing import ClassVar
 
 from cooper_rl.domains.domain import Domain
 from cooper_rl.domains.generated import GENERATED, SPLITS, own_split, split_of
-from cooper_rl.domains.passages import inferences, stories
-from cooper_rl.domains.passages.readings import Known, Mention, mentions, same
-from cooper_rl.domains.passages.stories import Story, solution
 from cooper_rl.records import Problem
+from studies.passages import inferences, stories
+from studies.passages.readings import Known, Mention, mentions, same
+from studies.passages.stories import Story, solution
 
 STORIES: Mapping[str, tuple[Callable[[random.Random], Story], float]] = {  # each with its share of the draws
     "person": (stories.person, 0.14),
