@@ -2,8 +2,10 @@
 
     python benchmarks/bench_scale.py
     python benchmarks/bench_scale.py step --most 4096
+    python benchmarks/bench_scale.py problems mapped --least 1000000 --repeats 1
 
-The second makes one curve, up to a size.
+The second makes one curve, up to a size, and the third one point of two curves. The last columns are seconds of this
+process's processor time, and by how many megabytes its own memory grew (without the files that it maps).
 
 Curves, each by the size in brackets:
 
@@ -221,13 +223,15 @@ def problems_of(size: int, *, anew: bool = True) -> Iterator[Timed]:
             for number in range(size):
                 record = {"question": f"What is {number} + 1? {FILLER}", "answer": str(number + 1)}
                 file.write(json.dumps(record) + "\n")
-        times = iter(range(1, 1000))
+        times, kept = iter(range(1, 1000)), list[Any]()
 
         def once() -> float:
             if anew:
                 os.utime(path, (next(times),) * 2)  # a changed file is read again
+            kept.clear()
             started = time.perf_counter()
-            len(training_problems(TrainSettings(dataset_name=str(path))))
+            kept.append(training_problems(TrainSettings(dataset_name=str(path))))  # so that its memory is seen
+            len(kept[0])
             return time.perf_counter() - started
 
         if not anew:
@@ -255,21 +259,32 @@ def slope(points: Sequence[tuple[int, float]]) -> float:
     return sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True)) / sum((a - x) ** 2 for a in xs)
 
 
+def own_megabytes() -> float:
+    """The memory of this process that is not mapped from files."""
+    pages = [int(word) for word in Path("/proc/self/statm").read_text().split()]
+    return (pages[1] - pages[2]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("curves", nargs="*", help=f"of {', '.join(CURVES)}; all if left out")
     parser.add_argument("--most", type=int, default=10**9, help="leave out larger sizes")
+    parser.add_argument("--least", type=int, default=0, help="leave out smaller sizes")
     parser.add_argument("--repeats", type=int, default=2)
     arguments = parser.parse_args()
-    sys.stdout.write("| curve | size | seconds | slope so far |\n|---|---|---|---|\n")
+    sys.stdout.write("| curve | size | seconds | slope so far | processor | MB |\n|---|---|---|---|---|---|\n")
     for name in arguments.curves or CURVES:
         make, sizes, unit = CURVES[name]
         points: list[tuple[int, float]] = []
-        for size in (each for each in sizes if each <= arguments.most):
+        for size in (each for each in sizes if arguments.least <= each <= arguments.most):
             with make(size) as once:
+                before, used = own_megabytes(), time.process_time()
                 points.append((size, min(once() for _ in range(arguments.repeats))))
+                grown, used = own_megabytes() - before, (time.process_time() - used) / arguments.repeats
             found = f"{slope(points):.2f}" if len(points) > 1 else ""
-            sys.stdout.write(f"| {name} | {size:,} {unit} | {points[-1][1]:.3f} | {found} |\n")
+            sys.stdout.write(
+                f"| {name} | {size:,} {unit} | {points[-1][1]:.3f} | {found} | {used:.1f} | {grown:.0f} |\n"
+            )
             sys.stdout.flush()
 
 

@@ -5,6 +5,7 @@ import os
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
+import sys
 import threading
 
 import pytest
@@ -50,3 +51,19 @@ def server(tmp_path_factory):
     made = Served(tmp_path_factory.mktemp("served"), **limits)
     yield made
     made.stop()
+
+
+@pytest.fixture
+def calls_of():
+    """Counts how often a call calls C functions of this name: work that must not grow with a text's length."""
+
+    def counted(name, function, *arguments):
+        found = []
+        sys.setprofile(lambda _, event, called: found.append(called) if event == "c_call" else None)
+        try:
+            function(*arguments)
+        finally:
+            sys.setprofile(None)
+        return sum(each.__name__ == name for each in found)
+
+    return counted

@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 BUCKET_BYTES = 64 * 2**20  # of tensors that are summed over the ranks together
+UNDER_WAY = 4  # such sums that are begun before the first is waited for; each needs a copy of its tensors
 
 
 def size() -> int:
@@ -60,22 +62,33 @@ def of_first(make: Callable[[], Item]) -> Item:
 def add_up_all(tensors: Sequence[torch.Tensor]) -> None:
     """Sums each tensor over the ranks, in place: many small ones travel together. All are on one device, of one type.
 
-    One at a time, each of some hundred gradients would wait for the ranks and need a copy of itself.
+    One at a time, each of some hundred gradients would wait for the ranks and need a copy of itself. The next ones are
+    put together while the first are on their way.
     """
     import torch
     import torch.distributed as dist
 
+    begun: deque[tuple[Any, torch.Tensor, list[torch.Tensor]]] = deque()
     bucket: list[torch.Tensor] = []
     for index, tensor in enumerate(tensors):
         bucket.append(tensor)
         if index + 1 < len(tensors) and sum(t.nbytes for t in (*bucket, tensors[index + 1])) <= BUCKET_BYTES:
             continue
         flat = torch.cat([each.flatten() for each in bucket]) if len(bucket) > 1 else tensor
-        dist.all_reduce(flat)
-        if len(bucket) > 1:
-            for each, total in zip(bucket, flat.split([each.numel() for each in bucket]), strict=True):
-                each.copy_(total.view_as(each))
+        begun.append((dist.all_reduce(flat, async_op=True), flat, bucket))
         bucket = []
+        if len(begun) == UNDER_WAY:
+            _take_in(*begun.popleft())
+    while begun:
+        _take_in(*begun.popleft())
+
+
+def _take_in(work: Any, flat: torch.Tensor, bucket: Sequence[torch.Tensor]) -> None:
+    """Waits for a sum that was begun, and copies it to its tensors."""
+    work.wait()
+    if len(bucket) > 1:
+        for each, total in zip(bucket, flat.split([each.numel() for each in bucket]), strict=True):
+            each.copy_(total.view_as(each))
 
 
 def send(tensor: torch.Tensor, owner: int) -> None:
@@ -92,6 +105,15 @@ def free_cache(device: torch.device) -> None:
 
     if device.type != "cpu":
         torch.get_device_module(device).empty_cache()
+
+
+def to_main_memory(tensor: torch.Tensor, buffer: torch.Tensor | None = None) -> torch.Tensor:
+    """The tensor's copy on the CPU: in the buffer of its shape, else in new memory, pinned where CUDA copies to it."""
+    import torch
+
+    if buffer is None:
+        buffer = torch.empty_like(tensor, device="cpu", pin_memory=tensor.device.type == "cuda")
+    return buffer.copy_(tensor)
 
 
 @contextmanager

@@ -206,8 +206,8 @@ def write_atomically(path: Path, text: str) -> None:
     """Replaces the file's content at once: after a kill it holds the old text or the new text, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.part")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(text)
+    with temporary.open("wb") as file:
+        file.write(text.encode())
         file.flush()
         os.fsync(file.fileno())
     os.replace(temporary, path)

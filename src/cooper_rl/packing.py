@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -50,6 +50,23 @@ def pack_rows(order: Iterable[int], lengths: Sequence[int], batch_tokens: int) -
         batch.append(row)
     if batch:
         yield batch
+
+
+def cut(batch: Mapping[str, Tensor], tokens: int) -> list[dict[str, Tensor]]:
+    """A padded batch in parts of at most `tokens`, with padding counted: rows of like length together.
+
+    Args:
+        batch: `input_ids` and `attention_mask`, (B, T), padded on the right, and other columns of B rows. It is the
+            only part where it fits. A row that is longer than `tokens` is a part of its own.
+    """
+    if batch["input_ids"].numel() <= tokens:
+        return [dict(batch)]
+    lengths, parts = batch["attention_mask"].sum(1).tolist(), []
+    for rows in buckets(range(len(lengths)), lengths, tokens):
+        part = {name: column[rows] for name, column in batch.items()}
+        width = max(lengths[row] for row in rows)
+        parts.append(part | {name: part[name][:, :width] for name in ("input_ids", "attention_mask")})
+    return parts
 
 
 def has_plain_layers(cache: Any, tokens: int | None = None) -> bool:

@@ -46,6 +46,7 @@ dist.destroy_process_group()
 
 SHARES = """
 import sys, torch
+from types import SimpleNamespace
 import torch.distributed as dist
 from cooper_rl import distributed
 from cooper_rl.engines.config import CooperConfig
@@ -90,6 +91,17 @@ for distributed.BUCKET_BYTES in (4, 20, 10**6):
     found = [t.clone() for t in tensors]
     distributed.add_up_all(found)
     say("summed", all(torch.equal(f, torch.full_like(f, 2.0 * len(f) + 1)) for f in found))
+torch.manual_seed(rank)
+tensors, seen, reduce = [torch.randn(size) for size in (30, 10, 70, 20, 50, 40)], [], dist.all_reduce
+def noted(flat, **given):
+    work = reduce(flat, **given)
+    seen.append("begun")
+    return SimpleNamespace(wait=lambda: seen.append("waited") or work.wait())
+expected, dist.all_reduce, distributed.BUCKET_BYTES = [distributed.add_up(t) for t in tensors], noted, 200
+distributed.add_up_all(tensors)
+dist.all_reduce = reduce
+say("the same sums", all(torch.equal(*both) for both in zip(tensors, expected)))
+say("several on their way", seen[:3] == ["begun"] * 3 and sorted(seen) == ["begun"] * 5 + ["waited"] * 5)
 
 whole, sharded = made(), made(sharded=True, reward_model_gradient_checkpointing=True, reward_model_tokens_per_pass=60)
 same = whole.update(own), sharded.update(own)  # passes: two on one rank, four on the other
@@ -157,7 +169,7 @@ def test_ranks_share_snapshots_and_sum_gradients_together(tmp_path):
     """Each keeps about half of a snapshot, and all get the whole back, to the last bit. Sharded, with layers computed
     again and other numbers of passes, the step is the same."""
     lines = on_two_ranks(SHARES, tmp_path)
-    assert len(lines) == 20 and all(line.endswith(": yes") for line in lines), lines
+    assert len(lines) == 24 and all(line.endswith(": yes") for line in lines), lines
 
 
 class Zero3:

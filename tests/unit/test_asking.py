@@ -258,6 +258,19 @@ def test_the_likeliest_token_is_always_in_the_nucleus():
     assert draw_from_nucleus(torch.tensor([[0.01] * 10 + [0.9]]), 0.0).tolist() == [10]
 
 
+@pytest.mark.parametrize("top_p", [0.0, 0.6, 0.95])
+def test_beside_a_cpu_the_nucleus_is_found_without_a_look_at_a_value(top_p, monkeypatch):
+    """A tensor on `meta` has no values: a look at one, for which a GPU would be waited for, is an error there."""
+    assert draw_from_nucleus(torch.rand(3, 500, device="meta"), top_p).shape == (3,)
+    probabilities = torch.softmax(4 * torch.randn(50, 300, generator=torch.Generator().manual_seed(0)), -1)
+    monkeypatch.setattr("cooper_rl.fast.decode.NUCLEUS", 300)  # all are sorted, as there
+    torch.manual_seed(0)
+    by_sorting = draw_from_nucleus(probabilities, top_p)
+    monkeypatch.undo()
+    torch.manual_seed(0)
+    assert torch.equal(draw_from_nucleus(probabilities, top_p), by_sorting)
+
+
 def test_a_completion_ends_at_each_token_that_the_model_names():
     path = resolve_model("nano", "policy")
     model, tokenizer = AutoModelForCausalLM.from_pretrained(path), AutoTokenizer.from_pretrained(path)

@@ -140,6 +140,20 @@ def test_doctor_warns_of_what_goes_wrong_or_crawls_on_gpus(monkeypatch, chosen, 
     assert "launcher" not in [finding.what for finding in findings.warn_of_setup(settings)]
 
 
+@pytest.mark.parametrize(
+    ("installed", "bf16", "warns"), [(True, True, False), (False, True, True), (True, False, True)]
+)
+def test_doctor_warns_where_verl_pads(monkeypatch, installed, bf16, warns):
+    from cooper_rl import doctor as findings
+
+    monkeypatch.setattr("cooper_rl.engines.verl.translate.find_spec", lambda name: name if installed else None)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    settings = TrainSettings.from_recipe({"arm": "rule", "output_dir": "out", "bf16": bf16})
+    told = {each.what: each.detail for each in findings.warn_of_setup(settings, "verl")}
+    assert ("attention" in told) is warns and (not warns or "install flash-attn" in told["attention"])
+    assert "attention" not in [each.what for each in findings.warn_of_setup(settings)]
+
+
 def test_doctor_says_whether_it_fits(monkeypatch, capsys):
     from cooper_rl import doctor as findings
     from cooper_rl.doctor import memory
@@ -209,3 +223,7 @@ def test_a_device_on_verl_by_hand():
     assert peaks(parts)["while generating"] == pytest.approx(states + 5.0)
     activations = max(parts["policy activations"], parts["reward model activations"])
     assert peaks(parts)["while training"] == pytest.approx(states + activations)
+    away = peaks(estimate_on_verl(TrainSettings.from_recipe({**settings, "reward_model_offload": True}), 10.0))
+    moments = parts["reward model gradients and optimiser"] * 2 / 3
+    assert away["while generating"] == pytest.approx(states + 5.0 - moments)
+    assert away["while training"] == pytest.approx(states + activations)

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch.optim import SGD
 
+from cooper_rl import distributed
 from cooper_rl.engines.config import CooperConfig
 from cooper_rl.errors import BadInputError
 from cooper_rl.packing import pad
@@ -91,8 +92,8 @@ def test_in_several_passes_it_is_the_same_step(size, pairs, rehearsed):
     settings = {"reward_model_learning_rate": 1e-4, "label_pairs": True}
     whole, parts = updater(**settings), updater(**settings, reward_model_pairs_per_pass=size)
     seen, error = [], 4 * logit_error(whole.reward_model.model)
-    parts.reward_model.logits_of = lambda records: (
-        seen.append(len(records)) or VerifyRM.logits_of(parts.reward_model, records)
+    parts.reward_model.logits_of = lambda records, **given: (
+        seen.append(len(records)) or VerifyRM.logits_of(parts.reward_model, records, **given)
     )
     for _ in range(2):
         expected = whole.update(PAIRS[:pairs], triples[:rehearsed])
@@ -111,8 +112,8 @@ def test_a_pass_has_at_most_so_many_tokens_and_it_is_the_same_step(most, rehears
     settings = {"reward_model_learning_rate": 1e-4}
     whole, parts = updater(**settings), updater(**settings, reward_model_tokens_per_pass=most)
     model, seen = parts.reward_model, []
-    model.logits_of = lambda records: (
-        seen.append((len(records), sum(map(len, model.encode(records))))) or VerifyRM.logits_of(model, records)
+    model.logits_of = lambda records, **given: (
+        seen.append((len(records), sum(map(len, model.encode(records))))) or VerifyRM.logits_of(model, records, **given)
     )
     expected = whole.update(PAIRS, triples[:rehearsed])
     error = 4 * logit_error(model.model)
@@ -121,6 +122,16 @@ def test_a_pass_has_at_most_so_many_tokens_and_it_is_the_same_step(most, rehears
     assert_same_but_for_rounding(*trained, [1e-4], summands=(12 + rehearsed) * 30)
     assert len(seen) >= 2 and all(tokens <= most or count <= 2 for count, tokens in seen)
     assert sum(count for count, _ in seen) == 12 + rehearsed
+
+
+@pytest.mark.parametrize("settings", [{}, {"prefix_weight": 0.5}, {"reward_model_tokens_per_pass": 100}])
+def test_a_text_is_encoded_once_in_a_step(settings):
+    u, seen = updater(**settings), []
+    model = u.reward_model
+    model.encode = lambda records: seen.extend(records) or VerifyRM.encode(model, records)
+    triples = [LabelledCompletion(p.question, p.reference_answer, p.positive, True, "", "") for p in PAIRS]
+    u.update(PAIRS, [*triples, LabelledCompletion("What is 9 + 2?", "11", "It is 11.", True)])
+    assert len(seen) == len(set(seen)) == 13
 
 
 @pytest.mark.parametrize("settings", [{}, {"prefix_weight": 0.5}])
@@ -201,6 +212,61 @@ def test_on_a_gpu_the_optimiser_is_fused_and_layers_are_computed_again(monkeypat
     monkeypatch.setattr(RewardModelUpdater, "device", torch.device("cuda"))
     assert updater().recomputes and not updater(reward_model_gradient_checkpointing=False).recomputes
     assert made == [None, True, True]
+
+
+def test_the_optimisers_state_waits_in_main_memory_and_the_steps_are_the_same(monkeypatch, tmp_path):
+    """A stand-in: the device is the CPU too, so only the way there and back is tested, not what a GPU saves."""
+    moved, move = [], distributed.to_main_memory
+    monkeypatch.setattr(distributed, "to_main_memory", lambda t, buffer=None: moved.append(buffer) or move(t, buffer))
+    plain, away = (updater(reward_model_learning_rate=1e-3, reward_model_offload=on) for on in (False, True))
+    assert not away.offloads, "on a CPU there is nowhere else"
+    away.offloads = True
+    moved.clear()  # the start's copies
+
+    def in_their_place():
+        held = {id(value) for value in away.away.values()}
+        moments = [v for state in away.optimizer.state.values() for v in state.values() if v.dim()]
+        return len(moments) == 2 * len(away.parameters) and all(id(value) in held for value in moments)
+
+    assert away.update(PAIRS) == plain.update(PAIRS) and in_their_place()
+    assert len(moved) == 2 * len(away.parameters) and not any(buffer is not None for buffer in moved)
+    moved.clear()
+    assert away.update(PAIRS[:3]) == plain.update(PAIRS[:3]) and in_their_place()
+    assert len(moved) == 2 * len(away.parameters) and all(buffer is not None for buffer in moved), "the same memory"
+    kept = plain.snapshot(), away.snapshot()
+    for u, own in zip((plain, away), kept, strict=True):
+        u.update(PAIRS)
+        u.save(tmp_path / str(u.offloads))
+        u.restore(own)
+    assert in_their_place() and away.update(PAIRS[3:]) == plain.update(PAIRS[3:])
+    for u in (plain, away):
+        u.load(tmp_path / str(u.offloads))
+    assert in_their_place() and away.update(PAIRS[3:]) == plain.update(PAIRS[3:])
+    assert torch.equal(weights(away), weights(plain))
+
+
+def test_the_state_leaves_a_gpu_where_the_setting_says_so(monkeypatch):
+    monkeypatch.setattr(RewardModelUpdater, "device", torch.device("cuda"))
+    monkeypatch.setattr("torch.optim.AdamW", lambda parameters, **_: SGD(parameters))
+    assert updater(reward_model_offload=True).offloads and not updater().offloads
+    with pytest.raises(BadInputError, match="reward_model_offload: a sharded"):
+        CooperConfig(output_dir="unused", reward_model_offload=True, reward_model_sharded=True)
+
+
+def test_a_snapshot_takes_the_memory_of_one_that_nothing_refers_to():
+    u = updater(reward_model_learning_rate=1e-3)
+    u.update(PAIRS)
+    first = u.snapshot()
+    tensors, before = dict(first), {name: value.clone() for name, value in first.items()}
+    u.update(PAIRS)
+    second = u.snapshot()
+    assert all(value is not tensors[name] for name, value in second.items()), "the first one is still wanted"
+    assert all(torch.equal(value, before[name]) for name, value in first.items())
+    u.restore(first)
+    del first
+    third = u.snapshot()
+    assert third.keys() == tensors.keys() and all(value is tensors[name] for name, value in third.items())
+    assert all(torch.equal(value, before[name]) for name, value in third.items())
 
 
 def test_saved_and_restored_it_goes_on_alike(tmp_path):

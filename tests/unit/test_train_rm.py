@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -122,12 +123,13 @@ def test_a_finished_training_is_not_trained_further_by_resuming(train_file, tmp_
     assert (tmp_path / "model.safetensors").read_bytes() == before
 
 
-@pytest.mark.slow  # 32 seconds: three processes
+@pytest.mark.slow  # 32 seconds each: three processes
 @pytest.mark.numeric
-def test_two_processes_train_as_one(train_file, tmp_path):
-    """Two gloo ranks with a batch each are one process that accumulates two batches."""
+@pytest.mark.parametrize("tokens", ["16384", "300"])
+def test_two_processes_train_as_one(tokens, train_file, tmp_path):
+    """Two gloo ranks with a batch each are one process that accumulates two batches; also where these are cut."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    two = command_of(train_file, tmp_path / "two", "--max_steps", "10")
+    two = command_of(train_file, tmp_path / "two", "--max_steps", "10", "--tokens_per_pass", tokens)
     done = subprocess.run([*COOPER, *two], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     one = command_of(train_file, tmp_path / "one", "--max_steps", "10", "--gradient_accumulation_steps", "2")
@@ -223,6 +225,43 @@ def test_gradient_checkpointing_changes_nothing(train_file, tmp_path):
     for name, on in (("without", False), ("with", True)):
         train_reward_model(config_of(train_file, tmp_path / name, gradient_checkpointing=on))
     assert same_weights(tmp_path / "without", tmp_path / "with")
+
+
+@pytest.mark.numeric
+@pytest.mark.parametrize(
+    "settings",
+    [{"class_balance": True, "gradient_accumulation_steps": 2}, {"prefix_weight": 1.0, "prefix_margin": 1.0}],
+)
+def test_a_batch_is_cut_into_passes_of_so_many_tokens_and_the_step_is_the_same(
+    settings, train_file, stepped_file, tmp_path
+):
+    file, logged = stepped_file if "prefix_weight" in settings else train_file, {}
+    for name, tokens in (("whole", 16384), ("cut", 200)):
+        config = config_of(
+            file, tmp_path / name, max_steps=3, logging_steps=1, heldout_fraction=0, tokens_per_pass=tokens, **settings
+        )
+        trainer, seen = trainer_of(config), []
+        note = partial(lambda seen, _, __, given: seen.append(tuple(given["input_ids"].shape)), seen)
+        hook = trainer.model.register_forward_pre_hook(note, with_kwargs=True)
+        trainer.train()
+        hook.remove()
+        trainer.reward_model.save_pretrained(config.output_dir)
+        rows = [json.loads(line) for line in (tmp_path / name / "metrics.jsonl").read_text().splitlines()]
+        logged[name] = [{k: v for k, v in row.items() if "runtime" not in k and "per_second" not in k} for row in rows]
+        batches = 3 * config.gradient_accumulation_steps
+        assert len(seen) == batches if name == "whole" else len(seen) > 3 * batches
+        assert name == "whole" or all(rows * width <= 200 for rows, width in seen)
+        assert sum(rows for rows, _ in seen) == 16 * batches
+    for cut, whole in zip(logged["cut"], logged["whole"], strict=True):
+        assert cut == pytest.approx(whole, rel=1e-3)
+    assert_same_trained(tmp_path / "whole", tmp_path / "cut", config, config.gradient_accumulation_steps)
+
+
+def trainer_of(config):
+    Path(config.output_dir).mkdir()
+    torch.manual_seed(0)
+    model = VerifyRM.from_backbone(resolve_model("nano", "policy"), settings=VerifyRMSettings(max_tokens=256))
+    return RewardModelTrainer(model, *training_data(config), config)
 
 
 @pytest.mark.numeric

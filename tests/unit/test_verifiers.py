@@ -21,6 +21,7 @@ from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers import RuleVerifier, pool, worker
 from cooper_rl.verifiers.kinds import complete_of
 from cooper_rl.verifiers.math import units
+from cooper_rl.verifiers.math.stated import has_answer
 from cooper_rl.verifiers.simple import explain_gsm8k_flexible, explain_gsm8k_strict
 from cooper_rl.verifiers.stream import verify_stream
 
@@ -466,3 +467,9 @@ def test_the_first_unit_is_not_late():
     """pint takes half a second to load, which counts against no item's deadline."""
     with RuleVerifier(deadline_seconds=0.7, workers=1) as verifier:
         assert verifier.verify("1 km", r"\boxed{1000 \text{ m}}") is Verdict.CORRECT
+
+
+def test_a_long_text_with_a_number_is_not_searched_for_words(calls_of):
+    text = "We add the two numbers and carry the one. " * 200 + "So it is 7"
+    assert has_answer(text, "8") and calls_of("search", has_answer, text, "8") == 0
+    assert has_answer("It is seven", "8") and has_answer("x = y", "8") and not has_answer("...", "8")

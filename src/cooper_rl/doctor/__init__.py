@@ -14,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from cooper_rl.engines.verl.limits import missing_here
+from cooper_rl.engines.verl.translate import packs
 from cooper_rl.errors import how_to_install
 from cooper_rl.settings.files import ADAPTED, EMBEDDED, base_of, is_adapters
 from cooper_rl.settings.train import TrainSettings
@@ -188,6 +189,9 @@ def warn_of_setup(settings: TrainSettings, engine: str = "trl") -> Iterator[Find
         )
     if settings.bf16 is False and not own.get("fp16"):
         yield Finding("warn", "bf16", "false: float32 is computed at a fifteenth of bfloat16's rate; leave bf16 out")
+    if engine == "verl" and not packs(settings):
+        told = "each pass is padded to its longest sequence: install flash-attn where verl runs, and set bf16: true"
+        yield Finding("warn", "attention", told)
     if engine == "trl" and not own.get("use_vllm") and settings.max_completion_length >= LONG:
         told = f"{settings.max_completion_length} tokens by transformers, a launch of kernels for each; set use_vllm"
         yield Finding("warn", "generation", told)

@@ -41,6 +41,7 @@ VLLM_ASLEEP = "vLLM's share, asleep while training"  # with `vllm_enable_sleep_m
 VLLM_SHARE = 0.3  # TRL's default of vllm_gpu_memory_utilization
 SERVER_SHARE = 0.5  # verl's default of gpu_memory_utilization
 PASSING = ("policy activations", "key-value cache", "reward model activations", VLLM_ASLEEP)  # these follow one another
+OFFLOADED = "reward model optimiser, in its step"  # in main memory between its steps (`reward_model_offload`)
 SHARDED = ("weights", "gradients and optimiser", "copy")
 SERVER = "rollout server, awake"
 POOL = "reward.reward_model"  # where `enable_resource_pool` gives the reward model devices of its own
@@ -167,8 +168,10 @@ def cotraining_bytes(
     own_tokens = sequences * tokens // 2  # half: prefixes are shared, and few completions have the full length
     own_tokens = min(own_tokens, max(settings.reward_model_tokens_per_pass, 2 * tokens))
     given = settings.reward_model_gradient_checkpointing
+    away = settings.reward_model_offload and on_device
     parts = {
-        "reward model gradients and optimiser": float(3 * FLOAT * own),
+        "reward model gradients and optimiser": float((1 if away else 3) * FLOAT * own),
+        **({OFFLOADED: float(2 * FLOAT * own)} if away else {}),
         "reward model activations": _activation_bytes(own_tokens, reward, on_device if given is None else given)
         + _copy_bytes(settings, reward),
     }
@@ -292,7 +295,8 @@ def peaks(parts: Mapping[str, float]) -> dict[str, float]:
     passing = max(size for name, size in on_device.items() if name in PASSING)
     apart = [size for name, size in parts.items() if APART in name and IN_MAIN_MEMORY not in name]
     own = {"on the reward model's own devices": sum(apart)} if apart else {}
-    return {"while generating": states + on_device[SERVER], "while training": states + passing, **own}
+    training = states + on_device.get(OFFLOADED, 0.0) + passing
+    return {"while generating": states + on_device[SERVER], "while training": training, **own}
 
 
 def _is_state(name: str) -> bool:

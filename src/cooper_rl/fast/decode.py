@@ -150,13 +150,14 @@ def split_nucleus(processors: Any) -> tuple[Any, float]:
 def draw_from_nucleus(probabilities_B_V: Tensor, top_p: float) -> Tensor:
     """One token of each row, (B,), among the likeliest whose probabilities reach `top_p`.
 
-    Where the `NUCLEUS` likeliest reach it in every row, the vocabulary need not be sorted, which takes as long as the
-    forward pass of a small model.
+    Where the `NUCLEUS` likeliest reach it in every row, the vocabulary need not be sorted, which on a CPU takes as long
+    as the forward pass of a small model. To ask whether they do would wait for a GPU at each token, so it sorts always.
     """
     if top_p >= 1:
         return draw(probabilities_B_V)
-    likeliest = probabilities_B_V.topk(min(NUCLEUS, probabilities_B_V.shape[1]), dim=-1)
-    if bool((likeliest.values.sum(-1) < top_p).any()):
+    few, on_cpu = min(NUCLEUS, probabilities_B_V.shape[1]), probabilities_B_V.device.type == "cpu"
+    likeliest = probabilities_B_V.topk(few, dim=-1) if on_cpu else None
+    if likeliest is None or bool((likeliest.values.sum(-1) < top_p).any()):
         likeliest = probabilities_B_V.sort(dim=-1, descending=True)
     before = likeliest.values.cumsum(-1) - likeliest.values
     outside = before >= top_p

@@ -160,6 +160,10 @@ class CooperSettings(
                 raise BadInputError(f"counterfactual_uses: {use!r} is not one of {', '.join(USES)}")
         if self.reward_model_sharded and (self.prefix_weight or self.credit in VALUED_BY_MODEL):
             raise BadInputError("reward_model_sharded: a sharded reward model cannot value steps; set it to false")
+        if self.reward_model_sharded and self.reward_model_offload:
+            raise BadInputError(
+                "reward_model_offload: a sharded reward model's state stays in its place; set it to false"
+            )
 
     @property
     def needs_reward_model(self) -> bool:

@@ -79,6 +79,9 @@ class OptimiserSettings:
     """Number of optimiser steps; -1 trains for num_train_epochs."""
     per_device_train_batch_size: int = setting(32, least=1)
     """Number of triples per forward and backward pass on each device."""
+    tokens_per_pass: int = setting(16384, least=1)
+    """Maximum number of tokens per forward and backward pass, unless one triple has more; a longer batch is cut into
+    several passes, whose step is the same but for rounding."""
     gradient_accumulation_steps: int = setting(1, least=1)
     """Number of batches to accumulate gradients over before an optimiser step."""
     learning_rate: float = setting(2e-5, least=0)
@@ -255,6 +258,9 @@ class UpdateSettings:
     """Clip the reward model's gradient to this norm."""
     reward_model_sharded: bool = False
     """Shard the reward model's weights and optimiser over the ranks (FSDP2)."""
+    reward_model_offload: bool = False
+    """Keep the reward model's optimiser state in main memory between its steps, which leaves 8 bytes a parameter of the
+    device to what generates then; a step takes longer. Not with reward_model_sharded."""
     reward_model_pairs_per_pass: int = setting(0, least=0)
     """Number of pairs per pass through the reward model; fewer need less memory; 0 takes all pairs of a step."""
     reward_model_tokens_per_pass: int = setting(16384, least=1)

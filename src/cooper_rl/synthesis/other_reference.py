@@ -51,7 +51,7 @@ class AnswerPool:
     def __init__(self, answers: Iterable[str] = ()) -> None:
         self.by_kind: dict[str, list[str]] = {}
         self.known: dict[str, str] = {}  # the answers as they were written, by `bare`
-        self.by_words: dict[str, str] = {}  # the same by their words alone
+        self.by_words: dict[str, dict[str, str]] = {}  # the same by their first word, then by their words alone
         self._take(answers)
         self.fixed = len(self.known)
 
@@ -64,7 +64,8 @@ class AnswerPool:
         """A pool with the same answers, to which others can be added for one use."""
         made = AnswerPool()
         made.by_kind = {kind: list(answers) for kind, answers in self.by_kind.items()}
-        made.known, made.by_words, made.fixed = dict(self.known), dict(self.by_words), self.fixed
+        made.by_words = {first: dict(answers) for first, answers in self.by_words.items()}
+        made.known, made.fixed = dict(self.known), self.fixed
         return made
 
     def add(self, answers: Iterable[str]) -> None:
@@ -78,13 +79,17 @@ class AnswerPool:
             key = bare(answer)
             if key and key not in self.known and len(answer) <= MAX_CHARACTERS:
                 self.known[key] = answer
-                self.by_words.setdefault(in_words(answer).strip(), answer)
+                first, words = _words_of(answer)
+                self.by_words.setdefault(first, {}).setdefault(words, answer)
                 self.by_kind.setdefault(kind_of(answer), []).append(answer)
 
     def _forget(self, key: str) -> None:
         oldest = self.known.pop(key)
         self.by_kind[kind_of(oldest)].remove(oldest)
-        self.by_words.pop(in_words(oldest).strip(), None)
+        first, words = _words_of(oldest)
+        self.by_words.get(first, {}).pop(words, None)
+        if not self.by_words.get(first):
+            self.by_words.pop(first, None)
 
     def draw(self, references: Sequence[str], rng: random.Random, count: int, question: str = "") -> list[str]:
         """Up to `count` answers of the reference's kind that exclude it, each once.
@@ -121,12 +126,19 @@ class AnswerPool:
         """Up to `count` answers of the pool that a text has in it as whole words, but no options, yes or no."""
         words = in_words(text).split()
         found: dict[str, str] = {}
-        for start in range(len(words)):
-            for end in range(start + 1, min(start + MAX_WORDS, len(words)) + 1):
-                answer = self.by_words.get(" ".join(words[start:end]))
+        for start, first in enumerate(words):
+            answers = self.by_words.get(first, {})
+            for end in range(start + 1, min(start + MAX_WORDS, len(words)) + 1 if answers else 0):
+                answer = answers.get(" ".join(words[start:end]))
                 if answer is not None and kind_of(answer) not in (DECISION, CHOICE):
                     found.setdefault(bare(answer), answer)
         return list(found.values())[:count]
+
+
+def _words_of(answer: str) -> tuple[str, str]:
+    """The first word of an answer, and all its words; "" for each where it has none."""
+    words = in_words(answer).strip()
+    return words.partition(" ")[0], words
 
 
 def _draw(pool: Sequence[str], references: Sequence[str], rng: random.Random, count: int) -> list[str]:

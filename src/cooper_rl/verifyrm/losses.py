@@ -122,6 +122,18 @@ def bce_loss(logits_B: Tensor, labels_B: Tensor, *, positive_weight: float = 1.0
     return loss, {"loss": loss.item(), "accuracy": accuracy.item(), "positive_rate": labels_B.mean().item()}
 
 
+def summed_over(labels_B: Tensor, step_labels_B_S: Tensor | None, valid_B_S: Tensor | None) -> tuple[int, int, int]:
+    """How many completions `bce_loss`, `prefix_loss` and `step_margin_loss` are means over; shapes as there.
+
+    Where a batch goes through a model in parts, each part's losses count by its share in these.
+    """
+    if step_labels_B_S is None or valid_B_S is None:
+        return len(labels_B), 0, 0
+    right_B, wrong_B = (valid_B_S.bool() & ((step_labels_B_S > 0.5) == side) for side in (True, False))
+    both = int((right_B.any(1) & wrong_B.any(1)).sum())
+    return len(labels_B), int(valid_B_S.any(1).sum()), both
+
+
 class Counts(NamedTuple):
     """What a whole step of stage 2 has, on all ranks and in all passes."""
 

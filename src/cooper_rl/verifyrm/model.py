@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,13 @@ from cooper_rl.distributed import loading_whole, own_device
 from cooper_rl.errors import BadInputError
 from cooper_rl.packing import tokens_of_a_pass
 from cooper_rl.parts import optional
-from cooper_rl.records import Scorable, Triple, texts
+from cooper_rl.records import Scorable
 from cooper_rl.settings.files import ADAPTERS, base_of, check_model_folder, is_adapters, resolve_model
 from cooper_rl.steps import step_ends
 from cooper_rl.verifyrm import sharding, stored
 from cooper_rl.verifyrm.logits import score_exactly, score_ids
 from cooper_rl.verifyrm.stored import SETTINGS_FILE, VerifyRMSettings
-from cooper_rl.verifyrm.template import encode, places_of
+from cooper_rl.verifyrm.template import Encoded, encode, places_of, text_of, triples_of
 
 
 class VerifyRM:
@@ -167,7 +167,14 @@ class VerifyRM:
             with_reference=self.settings.with_reference,
         )
 
-    def logits_of(self, records: Sequence[Scorable], *, batch_tokens: int | None = None) -> Tensor:
+    def encode_once(self, records: Iterable[Scorable]) -> Encoded:
+        """Token ids of each text among the records; equal texts are encoded once."""
+        texts = list(dict.fromkeys(map(text_of, records)))
+        return dict(zip(texts, self.encode(texts), strict=True))
+
+    def logits_of(
+        self, records: Sequence[Scorable], *, batch_tokens: int | None = None, encoded: Encoded | None = None
+    ) -> Tensor:
         """Logits with their gradient, shape (B,), float32 on the CPU.
 
         Equal records are computed once, and so is the prefix that completions of one question share. If the model is
@@ -176,19 +183,26 @@ class VerifyRM:
         Args:
             batch_tokens: padded tokens of a forward pass. The default is 768 on a CPU, where small passes pad less and
                 stay in the cache, and 16,384 elsewhere.
+            encoded: what `encode_once` gave for these records and others, where they are encoded already.
         """
         device = next(self.model.parameters()).device.type
         batch_tokens = batch_tokens or tokens_of_a_pass(device)
-        texts = [Triple(r.question, r.reference_answer, r.completion) for r in records]
+        texts = list(map(text_of, records))
         place = {text: index for index, text in enumerate(dict.fromkeys(texts))}
-        ids_D_T = self.encode(list(place))
+        encoded = self.encode_once(place) if encoded is None else encoded
+        ids_D_T = [encoded[text] for text in place]
         with torch.autocast(device, dtype=self.autocast, enabled=self.autocast is not None):
             score = sharding.score_sharded if sharding.is_sharded(self.model) else score_ids
             logits_D = score(self.model, ids_D_T, batch_tokens=batch_tokens)
         return logits_D.index_select(0, torch.tensor([place[text] for text in texts], dtype=torch.long))
 
     def step_logits(
-        self, records: Sequence[Scorable], ends: Sequence[Sequence[int]], *, batch_tokens: int | None = None
+        self,
+        records: Sequence[Scorable],
+        ends: Sequence[Sequence[int]],
+        *,
+        batch_tokens: int | None = None,
+        encoded: Encoded | None = None,
     ) -> list[Tensor]:
         """Logits at the ends of each record's steps, with their gradient: one tensor (S,) a record, on the CPU.
 
@@ -197,6 +211,7 @@ class VerifyRM:
 
         Args:
             ends: offsets of characters in each completion, just after its steps (`steps.step_ends`).
+            encoded: as in `logits_of`.
 
         Raises:
             ValueError: the model is sharded.
@@ -204,10 +219,11 @@ class VerifyRM:
         if sharding.is_sharded(self.model):
             raise ValueError("the values of steps need a whole reward model; set reward_model_sharded to false")
         rows = zip(records, map(tuple, ends), strict=True)
-        texts = [(Triple(r.question, r.reference_answer, r.completion), ends_S) for r, ends_S in rows]
+        texts = [(text_of(record), ends_S) for record, ends_S in rows]
         place = {text: index for index, text in enumerate(dict.fromkeys(text for text in texts if text[1]))}
         own, own_ends = [triple for triple, _ in place], [ends_S for _, ends_S in place]
-        ids = self.encode(own)
+        encoded = self.encode_once(own) if encoded is None else encoded
+        ids = [encoded[triple] for triple in own]
         places = places_of(self.tokenizer, own, own_ends, ids, with_reference=self.settings.with_reference)
         device = next(self.model.parameters()).device.type
         with torch.autocast(device, dtype=self.autocast, enabled=self.autocast is not None):
@@ -241,7 +257,7 @@ class VerifyRM:
         batch_tokens: int | None = None,
     ) -> Tensor:
         """As `logits_of`, from three columns of the same length."""
-        return self.logits_of(_rows(questions, references, completions), batch_tokens=batch_tokens)
+        return self.logits_of(triples_of(questions, references, completions), batch_tokens=batch_tokens)
 
     @torch.no_grad()  # type: ignore[untyped-decorator] # inference_mode forbids gathering a sharded model
     def score_records(self, records: Sequence[Scorable], *, batch_tokens: int | None = None) -> Tensor:
@@ -276,7 +292,7 @@ class VerifyRM:
         Raises:
             ValueError: the columns differ in length, or an item is neither a text nor a number.
         """
-        rows = _rows(questions, references, completions)
+        rows = triples_of(questions, references, completions)
         if spans is None:
             return self.score_records(rows, batch_tokens=batch_tokens)
         ends = [step_ends(text, spans) for text in completions] if isinstance(spans, str) else spans
@@ -327,11 +343,3 @@ class VerifyRM:
         if {k: v.shape for k, v in weights.items()} != {k: own[k].shape for k in weights if k in own}:
             raise BadInputError(f"{folder}: the checkpoint is of another reward model; start in a new output_dir")
         self.model.load_state_dict({key: sharding.shard_like(value, own[key]) for key, value in weights.items()})
-
-
-def _rows(questions: Sequence[str], references: Sequence[str], completions: Sequence[str]) -> list[Triple]:
-    lengths = len(questions), len(references), len(completions)
-    if len(set(lengths)) > 1:
-        raise ValueError(f"questions, references and completions must have the same length, got {lengths}")
-    columns = {"questions": questions, "references": references, "completions": completions}
-    return [Triple(*row) for row in zip(*(texts(column, name) for name, column in columns.items()), strict=True)]

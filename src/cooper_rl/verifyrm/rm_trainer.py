@@ -9,6 +9,7 @@ import json
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,11 @@ from transformers import (
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from cooper_rl.checkpoints import complete_checkpoint
-from cooper_rl.packing import pad
+from cooper_rl.packing import cut, pad
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.steps import step_ends
-from cooper_rl.verifyrm.losses import bce_loss, prefix_loss, step_margin_loss
+from cooper_rl.verifyrm.losses import bce_loss, prefix_loss, step_margin_loss, summed_over
 from cooper_rl.verifyrm.model import VerifyRM
 from cooper_rl.verifyrm.template import places_of
 from cooper_rl.verifyrm.triples import evaluate
@@ -142,26 +143,45 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
             batch["step_labels"], _ = pad([e["step_labels"] or [0] for e in examples], 0)
         return batch
 
+    def training_step(self, model: nn.Module, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Tensor:
+        """As the Trainer's. A batch of more than `tokens_per_pass` is cut, and its parts' gradients are summed."""
+        together = self.is_fsdp_enabled or self.is_deepspeed_enabled  # all ranks make the same number of passes
+        parts = [inputs] if together else cut(inputs, self.config.tokens_per_pass)
+        whole = summed_over(*(inputs.get(name) for name in ("labels", "step_labels", "valid")))  # type: ignore[arg-type]
+        losses, first = [], len(self.recent)
+        for part in parts:
+            alone = nullcontext() if part is parts[-1] else self.accelerator.no_sync(model)  # ranks sum once a batch
+            with alone:
+                losses.append(super().training_step(model, {**part, "whole": whole}, num_items_in_batch))
+        found = self.recent[first:]
+        self.recent[first:] = [{name: sum(own[name] for own in found) for name in found[0]}]
+        return torch.stack(losses).sum()
+
     def compute_loss(
         self, model: nn.Module, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
         """Binary cross-entropy of the float32 logits; `class_balance` weights right triples against wrong ones.
 
-        With `prefix_weight`, the loss of the prefixes is added. The one forward pass gives the logits of both.
+        With `prefix_weight`, the loss of the prefixes is added. The one forward pass gives the logits of both. A part
+        of a batch gives its part of the batch's loss and metrics.
         """
         labels_B = inputs.pop("labels")
         places, step_labels, valid = (inputs.pop(name, None) for name in ("places", "step_labels", "valid"))
+        counts = summed_over(labels_B, step_labels, valid)
+        shares = [own / max(1, whole) for own, whole in zip(counts, inputs.pop("whole", counts), strict=True)]
         outputs = model(**inputs, output_hidden_states=places is not None)
-        loss, metrics = bce_loss(outputs.logits[:, 0].float(), labels_B, positive_weight=self.positive_weight)
+        found = [bce_loss(outputs.logits[:, 0].float(), labels_B, positive_weight=self.positive_weight)]
         if places is not None:
             hidden_B_T_H = outputs.hidden_states[-1]
             hidden_B_S_H = hidden_B_T_H.gather(1, places[:, :, None].expand(-1, -1, hidden_B_T_H.shape[2]))
             logits_B_S = self.accelerator.unwrap_model(model).score(hidden_B_S_H)[:, :, 0].float()
-            added, more = prefix_loss(logits_B_S, step_labels, valid)
+            found.append(prefix_loss(logits_B_S, step_labels, valid))
             if self.config.prefix_margin:
-                further, order = step_margin_loss(logits_B_S, step_labels, valid, self.config.prefix_margin)
-                added, more = added + further, {**more, **order}
-            loss, metrics = loss + self.config.prefix_weight * added, {**metrics, **more}
+                found.append(step_margin_loss(logits_B_S, step_labels, valid, self.config.prefix_margin))
+        rows = list(zip(found, shares, strict=False))
+        loss, *added = [own * share for (own, _), share in rows]
+        loss = loss + self.config.prefix_weight * sum(added) if added else loss
+        metrics = {name: value * share for (_, own), share in rows for name, value in own.items()}
         self.recent.append(metrics)
         return (loss, outputs) if return_outputs else loss
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cooper_rl.records import Scorable
+from cooper_rl.records import Scorable, Triple, texts
 
 TEMPLATE_VERSION = 1
 # A tag inside a field could imitate the structure, so `</completion>` in model text becomes `< /completion>`.
 _TAG = re.compile(r"<(?=/?(?:question|reference_answer|completion)>)")
+
+Encoded = Mapping[Triple, Sequence[int]]  # texts with their token ids
 
 
 def _field(text: str) -> str:
@@ -105,3 +107,21 @@ def _head(record: Scorable, with_reference: bool) -> str:
 
 def _texts(records: Sequence[Scorable], with_reference: bool) -> list[str]:
     return [render(r.question, r.reference_answer if with_reference else None, r.completion) for r in records]
+
+
+def text_of(record: Scorable) -> Triple:
+    """The record's own text: what a reward model reads, without further fields."""
+    return Triple(record.question, record.reference_answer, record.completion)
+
+
+def triples_of(questions: Sequence[str], references: Sequence[str], completions: Sequence[str]) -> list[Triple]:
+    """Three columns as records.
+
+    Raises:
+        ValueError: the columns differ in length, or an item is neither a text nor a number.
+    """
+    lengths = len(questions), len(references), len(completions)
+    if len(set(lengths)) > 1:
+        raise ValueError(f"questions, references and completions must have the same length, got {lengths}")
+    columns = {"questions": questions, "references": references, "completions": completions}
+    return [Triple(*row) for row in zip(*(texts(column, name) for name, column in columns.items()), strict=True)]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import finalize
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -19,6 +20,7 @@ from cooper_rl.verifyrm import VerifyRM, sharding
 from cooper_rl.verifyrm.logits import recomputing
 from cooper_rl.verifyrm.losses import PREFIX_METRICS, Counts, bce_loss, contrastive_loss, prefix_losses, steps_of
 from cooper_rl.verifyrm.rm_trainer import take_up
+from cooper_rl.verifyrm.template import Encoded, text_of
 
 if TYPE_CHECKING:
     from cooper_rl.settings.method import CooperSettings
@@ -46,6 +48,10 @@ def within_limit(
     half, other = -(-len(pairs) // 2), len(labelled) // 2
     yield from within_limit(pairs[:half], labelled[:other], tokens)
     yield from within_limit(pairs[half:], labelled[other:], tokens)
+
+
+class Kept(dict[str, torch.Tensor]):
+    """A copy in main memory. Once nothing refers to it, the next copy takes its memory."""
 
 
 class RewardModelUpdater:
@@ -76,6 +82,9 @@ class RewardModelUpdater:
         )
         given = settings.reward_model_gradient_checkpointing
         self.recomputes = self.device.type != "cpu" if given is None else given
+        self.offloads = settings.reward_model_offload and self.device.type != "cpu"
+        self.away: dict[tuple[torch.Tensor, str], torch.Tensor] = {}  # where the optimiser's state is between steps
+        self.spare: dict[str, torch.Tensor] = {}  # memory of copies that are not needed any more
         self.create_scheduler(num_training_steps)
         self.start = self._copy("weight.") if settings.reads_doubt else {}
 
@@ -129,8 +138,9 @@ class RewardModelUpdater:
             return {}
         names = metric_names(counts, self.settings)
         metrics = dict.fromkeys(names, 0.0)
-        for some_pairs, some_labelled in self._passes(pairs, labelled):
-            loss, found = self._loss(some_pairs, some_labelled, counts)
+        encoded = self.reward_model.encode_once([*(r for p in pairs for r in (p.right, p.wrong)), *labelled])
+        for some_pairs, some_labelled in self._passes(pairs, labelled, encoded):
+            loss, found = self._loss(some_pairs, some_labelled, counts, encoded)
             if self.sharded:  # a sharded model's backward pass averages over the ranks
                 loss = loss * distributed.size()
             loss.backward()
@@ -145,7 +155,8 @@ class RewardModelUpdater:
         learning_rate = self.scheduler.get_last_lr()[0]
         finite = bool(torch.isfinite(norm))  # the same on every rank, since the gradients are summed
         if finite:
-            self.optimizer.step()
+            with self._state_on_device():
+                self.optimizer.step()
             self.reward_model.updates += 1
         self.scheduler.step()
         self.optimizer.zero_grad(set_to_none=True)
@@ -159,14 +170,14 @@ class RewardModelUpdater:
         """Where the reward model is."""
         return self.parameters[0].device
 
-    def _passes(self, pairs: Sequence[ContrastivePair], labelled: Sequence[LabelledCompletion]) -> Iterator[Pass]:
+    def _passes(
+        self, pairs: Sequence[ContrastivePair], labelled: Sequence[LabelledCompletion], encoded: Encoded
+    ) -> Iterator[Pass]:
         """Splits this rank's pairs and triples into passes through the reward model, whose gradients are summed."""
         size = self.settings.reward_model_pairs_per_pass
         count = max(-(-len(pairs) // size), -(-len(labelled) // (2 * size))) if size else int(bool(pairs or labelled))
-        ids = self.reward_model.encode([*(r for p in pairs for r in (p.right, p.wrong)), *labelled])
-        lengths = iter([len(own) for own in ids])
-        of_pairs = [(pair, next(lengths) + next(lengths)) for pair in pairs]
-        of_labelled = [(triple, next(lengths)) for triple in labelled]
+        of_pairs = [(pair, sum(len(encoded[text_of(r)]) for r in (pair.right, pair.wrong))) for pair in pairs]
+        of_labelled = [(triple, len(encoded[text_of(triple)])) for triple in labelled]
         passes: list[Pass] = []
         for index in range(count):
             some = slice(index * len(pairs) // count, (index + 1) * len(pairs) // count)
@@ -181,6 +192,7 @@ class RewardModelUpdater:
         pairs: Sequence[ContrastivePair],
         labelled: Sequence[LabelledCompletion],
         counts: Counts,
+        encoded: Encoded,
     ) -> tuple[torch.Tensor, dict[str, float]]:
         """The contribution of one pass to the loss, and its metrics, from one forward pass.
 
@@ -195,10 +207,10 @@ class RewardModelUpdater:
         with recomputing(self.reward_model.model) if self.recomputes else nullcontext():
             if self.settings.prefix_weight:
                 ends = [steps_of(record, self.settings.credit_steps) for record in records]
-                of_steps = self.reward_model.step_logits(records, ends)
+                of_steps = self.reward_model.step_logits(records, ends, encoded=encoded)
                 logits = torch.stack([logits_S[-1] for logits_S in of_steps]) if of_steps else torch.zeros(0)
             else:
-                logits = self.reward_model.logits_of(records)
+                logits = self.reward_model.logits_of(records, encoded=encoded)
         positive_N, negative_N, labelled_B = logits.split([len(pairs), len(pairs), len(labelled)])
         loss = logits.sum() * 0.0
         metrics: dict[str, float] = {}
@@ -223,6 +235,24 @@ class RewardModelUpdater:
             loss, metrics = loss + self.settings.prefix_weight * added, {**metrics, **found}
         return loss, metrics
 
+    @contextmanager
+    def _state_on_device(self) -> Iterator[None]:
+        """The optimiser's state is beside the weights within this; afterwards it is where `reward_model_offload` says.
+
+        The optimiser's counts of steps stay where they are.
+        """
+        if not self.offloads:
+            yield
+            return
+        for parameter, state in self.optimizer.state.items():
+            state |= {name: value.to(parameter.device) for name, value in state.items() if value.dim()}
+        yield
+        for parameter, state in self.optimizer.state.items():
+            for name, value in state.items():
+                if value.dim():
+                    state[name] = distributed.to_main_memory(value, self.away.get((parameter, name)))
+                    self.away[parameter, name] = state[name]
+
     def snapshot(self) -> dict[str, torch.Tensor]:
         """A copy on the CPU of what an update changes: the trained weights and the optimiser's state.
 
@@ -234,16 +264,17 @@ class RewardModelUpdater:
         """Restores weights and optimiser, but not the learning rate's schedule. Every rank must call this."""
         if not any(name.startswith("state.") for name in snapshot):  # it was made before the first update
             self.optimizer.state.clear()
-        self._put_back(snapshot, "")
+        with self._state_on_device():
+            self._put_back(snapshot, "")
 
-    def _copy(self, kind: str) -> dict[str, torch.Tensor]:
+    def _copy(self, kind: str) -> Kept:
         """A copy on the CPU of what this rank keeps of the tensors whose names begin so."""
-        own = (None, distributed.rank())
-        return {
-            name: tensor.to("cpu", copy=True)
-            for name, tensor, owner in self._tensors()
-            if name.startswith(kind) and owner in own
-        }
+        own, kept = (None, distributed.rank()), Kept()
+        for name, tensor, owner in self._tensors():
+            if name.startswith(kind) and owner in own:
+                kept[name] = distributed.to_main_memory(tensor, self.spare.pop(name, None))
+        finalize(kept, self.spare.update, dict(kept)).atexit = False
+        return kept
 
     def _put_back(self, kept: Mapping[str, torch.Tensor], kind: str) -> None:
         """Gives all ranks what each of them has kept of this kind."""
@@ -297,6 +328,7 @@ class RewardModelUpdater:
         for key, value in load_file(folder / OPTIMISER).items():
             index, name = key.split(".")
             state.setdefault(int(index), {})[name] = sharding.shard_like(value, self.parameters[int(index)])
-        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": state})
+        with self._state_on_device():
+            self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": state})
         self.scheduler.load_state_dict(json.loads((folder / "scheduler.json").read_text()))
         take_up(self.scheduler)

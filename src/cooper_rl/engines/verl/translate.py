@@ -154,15 +154,22 @@ def _engine(settings: TrainSettings) -> dict[str, Any]:
 
 
 def _attention(settings: TrainSettings) -> dict[str, Any]:
-    """verl takes FlashAttention on packed sequences. Where it is not installed, or its inputs would be float32, which
-    it does not take, PyTorch's attention on padded sequences is set.
+    """verl takes FlashAttention on packed sequences. Where it cannot, PyTorch's attention on padded ones is set.
+
+    `use_dynamic_bsz` is not set then: it fills a pass by tokens without padding, so that a long sequence among short
+    ones makes a pass several times as large as its limit.
     """
-    if settings.bf16 and find_spec("flash_attn"):
+    if packs(settings):
         return {}
     return {
         "+actor_rollout_ref.model.override_config.attn_implementation": "sdpa",
         "actor_rollout_ref.model.use_remove_padding": False,
     }
+
+
+def packs(settings: TrainSettings) -> bool:
+    """Whether FlashAttention is installed and gets what it takes, which float32 is not."""
+    return bool(settings.bf16) and find_spec("flash_attn") is not None
 
 
 def _rollouts(settings: TrainSettings) -> dict[str, Any]:
