@@ -117,6 +117,15 @@ def test_one_setting_in_verls_settings(words, place, value):
 ATTENTION = "+actor_rollout_ref.model.override_config.attn_implementation"
 
 
+@pytest.mark.parametrize(("able", "kind"), [(True, "bfloat16"), (False, "float32")])
+def test_without_a_word_the_gpu_decides_on_bfloat16(monkeypatch, able, kind):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda including_emulation: able)
+    found = verl_settings(settings(), FILES)
+    assert found[f"{ROLLOUT}.dtype"] == kind
+    assert found[f"+{ACTOR}.fsdp_config.mixed_precision"]["param_dtype"] == ("bf16" if able else "fp32")
+
+
 @pytest.mark.parametrize(
     ("installed", "bf16", "packed"), [(True, True, True), (False, True, False), (True, False, False)]
 )

@@ -131,8 +131,8 @@ def _optimiser(settings: TrainSettings) -> dict[str, Any]:
 
 
 def _engine(settings: TrainSettings) -> dict[str, Any]:
-    """The policy sharded by FSDP2 with float32 weights; forward passes in bfloat16 where the recipe says so."""
-    kind = "bf16" if settings.bf16 else "fp32"
+    """The policy sharded by FSDP2 with float32 weights; forward passes may be in bfloat16."""
+    kind = "bf16" if computes_in_bfloat16(settings) else "fp32"
     precision = {"param_dtype": kind, "reduce_dtype": "fp32", "buffer_dtype": "fp32"}
     return {
         **_attention(settings),
@@ -167,9 +167,18 @@ def _attention(settings: TrainSettings) -> dict[str, Any]:
     }
 
 
+def computes_in_bfloat16(settings: TrainSettings) -> bool:
+    """`bf16` as it is given, else whether the GPU of this process, which starts verl, has bfloat16."""
+    if settings.bf16 is not None:
+        return bool(settings.bf16)
+    import torch  # doctor reads this module before anything heavy
+
+    return torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
+
+
 def packs(settings: TrainSettings) -> bool:
     """Whether FlashAttention is installed and gets what it takes, which float32 is not."""
-    return bool(settings.bf16) and find_spec("flash_attn") is not None
+    return computes_in_bfloat16(settings) and find_spec("flash_attn") is not None
 
 
 def _rollouts(settings: TrainSettings) -> dict[str, Any]:
@@ -179,7 +188,7 @@ def _rollouts(settings: TrainSettings) -> dict[str, Any]:
         f"{ROLLOUT}.temperature": _value_or(settings, "temperature", 1.0),
         f"{ROLLOUT}.top_p": _value_or(settings, "top_p", 1.0),
         f"{ROLLOUT}.top_k": _value_or(settings, "top_k", 0) or -1,  # -1 is verl's word for no limit
-        f"{ROLLOUT}.dtype": "bfloat16" if settings.bf16 else "float32",
+        f"{ROLLOUT}.dtype": "bfloat16" if computes_in_bfloat16(settings) else "float32",
         f"{ROLLOUT}.seed": settings.seed,
         f"{ROLLOUT}.tensor_model_parallel_size": _value_or(settings, "vllm_tensor_parallel_size", 1),
         f"{ROLLOUT}.val_kwargs.temperature": settings.heldout_temperature,
