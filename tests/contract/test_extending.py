@@ -71,7 +71,7 @@ def test_a_run_with_them_from_the_command_line(my_parts, tmp_path):
     assert {r["reward"] for r in rollouts} <= {0.0, 0.5, 1.0}
     assert all(r["reward"] == ((r["verdict"] == "CORRECT") + (r["score"] > 0.5)) / 2 for r in rollouts)
     sources = {r["negative_source"] for r in map(json.loads, (tmp_path / "run" / "pairs" / "step_000001.jsonl").open())}
-    assert sources <= {"mined", "my_parts:LastWordGone"}
+    assert sources <= {"mined", "counterfactual", "my_parts:LastWordGone"}
     assert json.loads((tmp_path / "run" / "checkpoint-2" / "reward_model" / "weights.json").read_text())[1] == 2
     state = json.loads((tmp_path / "run" / "checkpoint-2" / "monitors.json").read_text())
     assert state["longest"]["most"] == rows[-1]["completions/most_characters"]

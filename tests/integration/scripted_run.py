@@ -71,7 +71,7 @@ def main():
         negative_sources={"assistant": 1} if "assistant" in sys.argv else {"perturb": 1, "mined": 2, "shuffle": 1},
         pairs_per_prompt=4,
         label_pairs=True,
-        rehearsal_per_step=7,
+        rehearsal_per_step=9,
         replay_per_step=6,
         reward_model_sharded="reward_model_sharded" in sys.argv,
         guard_steps=2,

@@ -67,7 +67,8 @@ def test_a_run_that_has_broken_down_ends_and_keeps_its_last_good_checkpoint(tmp_
 
 
 def test_no_valid_pair_in_any_prompt_leaves_the_reward_model_alone(tmp_path):
-    trainer = small_trainer(tmp_path, arm="cooper", max_steps=2, negative_sources={"assistant": 1})
+    own = {"negative_sources": {"assistant": 1}, "counterfactual_references": 0}
+    trainer = small_trainer(tmp_path, arm="cooper", max_steps=2, **own)
     trainer.cooper.pairs.sources["assistant"].propose = lambda slots, batch, attempt: [None] * len(slots)
     before = [p.detach().clone() for p in trainer.reward_model.parameters]
     with trainer.verifier:

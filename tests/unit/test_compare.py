@@ -388,14 +388,14 @@ def test_a_run_that_is_being_started_ends_with_it_too(run, tmp_path, monkeypatch
         def __init__(self, *given, **settings):
             super().__init__(*given, **settings)
             begun.append(self.pid)
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGTERM)  # a background job may ignore SIGINT
 
     monkeypatch.setattr(subprocess, "Popen", Interrupted)
-    before = signal.getsignal(signal.SIGINT)
+    before = signal.getsignal(signal.SIGTERM)
     try:
-        with pytest.raises(SystemExit, match=str(128 + signal.SIGINT)):
+        with pytest.raises(SystemExit, match=str(128 + signal.SIGTERM)):
             run[1](arms=["rule", "static"], seeds=[0], jobs=1)
-        assert len(begun) == 1 and signal.getsignal(signal.SIGINT) is before
+        assert len(begun) == 1 and signal.getsignal(signal.SIGTERM) is before
         with pytest.raises(ProcessLookupError):
             os.kill(begun[0], 0)
     finally:

@@ -140,7 +140,7 @@ class Valuing:
 
 def method(folder, model, **settings):
     verifier = RuleVerifier(workers=1)
-    given = {"num_generations": 3, "arm": "static", **settings}
+    given = {"num_generations": 3, "arm": "static", "counterfactual_references": 0, **settings}
     return make_cooper(MethodSettings(output_dir=str(folder), **given), verifier, model)
 
 

@@ -62,7 +62,8 @@ def verifier():
 
 
 def method(folder, verifier, model, *, anchors=(), rehearsal=(), **settings):
-    settings = {"num_generations": 4, "negative_sources": {"mined": 1}, "pairs_per_prompt": 1, "seed": 3, **settings}
+    settings = {"counterfactual_references": 0, "pairs_per_prompt": 1, "seed": 3, **settings}
+    settings = {"num_generations": 4, "negative_sources": {"mined": 1}, **settings}
     return make_cooper(
         MethodSettings(output_dir=str(folder), **settings), verifier, model, anchors=anchors, rehearsal=rehearsal
     )
@@ -102,9 +103,10 @@ def test_batches_and_reports_cross_processes(tmp_path, verifier):
 
 def test_a_batch_that_was_scored_elsewhere_is_learned_alike(tmp_path, verifier):
     """The draws are those of seed, step and prompt, whoever scored the batch."""
-    first, second = (method(tmp_path / name, verifier, Counting()) for name in "ab")
+    first, second = (method(tmp_path / name, verifier, Counting(), counterfactual_references=1) for name in "ab")
     batch = first.score(samples(1), 1)
-    assert first.learn(batch).pairs == second.learn(batch).pairs
+    pairs = first.learn(batch).pairs
+    assert pairs == second.learn(batch).pairs and any(pair.negative_source == "counterfactual" for pair in pairs)
 
 
 @pytest.mark.parametrize(

@@ -122,17 +122,17 @@ def test_it_finds_the_answers_that_a_text_mentions():
 def test_words_with_which_no_answer_begins_are_not_looked_at_further(calls_of):
     pool = AnswerPool(POOL)
     text = "we add two numbers and carry one, which gives another digit of a sum " * 3
-    assert calls_of("join", pool.mentioned, text, 9) <= 2 and pool.mentioned(text, 9) == []
+    assert calls_of("join", pool.find_mentioned, text, 9) <= 2 and pool.find_mentioned(text, 9) == []
 
 
 def test_an_answer_that_is_forgotten_is_not_mentioned():
     pool = AnswerPool()
     pool.add(["New York", "New Orleans", *map(str, range(CAPACITY - 1))])
-    assert pool.mentioned("From New York to New Orleans", 9) == ["New Orleans"]
+    assert pool.find_mentioned("From New York to New Orleans", 9) == ["New Orleans"]
     copied = pool.copy()
     copied.add(["Rome"])
-    assert copied.mentioned("From Rome to New Orleans", 9) == ["Rome"]
-    assert pool.mentioned("From Rome to New Orleans", 9) == ["New Orleans"]
+    assert copied.find_mentioned("From Rome to New Orleans", 9) == ["Rome"]
+    assert pool.find_mentioned("From Rome to New Orleans", 9) == ["New Orleans"]
 
 
 def test_kinds_tell_years_names_and_sentences_apart():

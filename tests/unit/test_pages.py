@@ -229,13 +229,15 @@ def check_run_folder(run, text):
     named = [unnumbered(name) for name in re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)]
     files = [unnumbered(str(path.relative_to(run))) for path in run.rglob("*") if path.is_file()]
     assert [f for f in files if not any(f == name or (name[-1] == "/" and f.startswith(name)) for name in named)] == []
+
+    def fields_below(heading):
+        part = text.partition(heading)[2].partition("\n#")[0]
+        return {name for row in re.findall(r"^\| (`.*?) \|", part, re.MULTILINE) for name in re.findall("`(.+?)`", row)}
+
     for kind in ("rollouts", "pairs"):
-        part = text.partition(f"### A line of `{kind}/`")[2].partition("\n#")[0]
-        fields = {
-            name for row in re.findall(r"^\| (`.*?) \|", part, re.MULTILINE) for name in re.findall("`(.+?)`", row)
-        }
+        fields, some = fields_below(f"### A line of `{kind}/`"), fields_below("### Fields that only some runs have")
         rows = [json.loads(line) for path in (run / kind).iterdir() for line in path.read_text().splitlines()]
-        assert {name for row in rows for name in row} <= fields and (not rows or fields <= set(rows[0]))
+        assert {name for row in rows for name in row} <= fields | some and (not rows or fields <= set(rows[0]))
 
 
 def test_the_tutorial_on_a_reward_model_runs(here):

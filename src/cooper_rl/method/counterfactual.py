@@ -207,6 +207,7 @@ class Counterfactual(Monitor):
         """
         if "negatives" not in self.uses:
             return []
+        self.pool.add(rollout.reference_answer for rollout in batch.rollouts)  # it may have been scored elsewhere
         by_group = batch.groups()
         right = {group: [r for r in by_group[group] if r.verdict is Verdict.CORRECT] for group in groups}
         drawn = self._references_of([r for own in right.values() for r in own], batch.step, self.pool)
