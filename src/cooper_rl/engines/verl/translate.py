@@ -173,7 +173,7 @@ def computes_in_bfloat16(settings: TrainSettings) -> bool:
         return bool(settings.bf16)
     import torch  # doctor reads this module before anything heavy
 
-    return torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
+    return bool(torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False))
 
 
 def packs(settings: TrainSettings) -> bool:
