@@ -107,6 +107,13 @@ def free_cache(device: torch.device) -> None:
         torch.get_device_module(device).empty_cache()
 
 
+def has_bfloat16() -> bool:
+    """Whether there is a GPU that computes in bfloat16 by itself."""
+    import torch
+
+    return bool(torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False))
+
+
 def to_main_memory(tensor: torch.Tensor, buffer: torch.Tensor | None = None) -> torch.Tensor:
     """The tensor's copy on the CPU: in the buffer of its shape, else in new memory, pinned where CUDA copies to it."""
     import torch

@@ -16,6 +16,7 @@ from transformers import get_scheduler
 from transformers.integrations import get_available_reporting_integrations, get_reporting_integration_callbacks
 from trl import GRPOConfig
 
+from cooper_rl.distributed import has_bfloat16
 from cooper_rl.errors import BadInputError
 from cooper_rl.jsonl import finite
 from cooper_rl.records import Batch
@@ -52,7 +53,7 @@ class CooperConfig(TrainerSettings, GRPOConfig):  # type: ignore[misc]
 
 def precision(args: Any) -> tuple[bool, bool | None]:
     """`bf16` and `tf32`: as they are given, else on where the GPU computes in bfloat16."""
-    able = not args.use_cpu and torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
+    able = not args.use_cpu and has_bfloat16()
     bf16 = able and not args.fp16 if args.bf16 is None else args.bf16
     return bf16, True if able and args.tf32 is None else args.tf32
 

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from cooper_rl.distributed import has_bfloat16
 from cooper_rl.engines.verl.limits import check_method, devices, value_of
 from cooper_rl.engines.verl.verl_data import DataFiles
 from cooper_rl.errors import BadInputError
@@ -169,11 +170,7 @@ def _attention(settings: TrainSettings) -> dict[str, Any]:
 
 def computes_in_bfloat16(settings: TrainSettings) -> bool:
     """`bf16` as it is given, else whether the GPU of this process, which starts verl, has bfloat16."""
-    if settings.bf16 is not None:
-        return bool(settings.bf16)
-    import torch  # doctor reads this module before anything heavy
-
-    return bool(torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False))
+    return has_bfloat16() if settings.bf16 is None else bool(settings.bf16)
 
 
 def packs(settings: TrainSettings) -> bool:
