@@ -135,7 +135,7 @@ def test_doctor_warns_of_what_goes_wrong_or_crawls_on_gpus(monkeypatch, chosen, 
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     found = list(findings.warn_of_setup(settings))
     assert [finding.what for finding in found] == ["never run", *named]
-    assert findings.conclude(found).detail == f"fits; look at: {', '.join(['never run', *named])}"
+    assert findings.conclude(found).detail == f"fits, as counted; look at: {', '.join(['never run', *named])}"
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert "launcher" not in [finding.what for finding in findings.warn_of_setup(settings)]
 
@@ -160,14 +160,14 @@ def test_doctor_says_whether_it_fits(monkeypatch, capsys):
 
     monkeypatch.setattr(memory, "library_bytes", lambda: GIB)
     monkeypatch.setattr(memory, "available", lambda: (memory.MAIN_MEMORY, 24.0))
-    assert findings.print_findings(TrainSettings.from_recipe(QUICKSTART), as_json=False) == 0
+    assert findings.print_findings(QUICKSTART, as_json=False, dry_step=False) == 0
     assert "fits into 24 GiB of main memory; leave room for half as much again" in capsys.readouterr().out
     monkeypatch.setattr(memory, "available", lambda: ("a device", 24.0))
-    assert findings.print_findings(TrainSettings.from_recipe(QUICKSTART), as_json=False) == 0
+    assert findings.print_findings(QUICKSTART, as_json=False, dry_step=False) == 0
     said = capsys.readouterr().out
-    assert "of a device\n" in said and said.splitlines()[-1].split() == ["ok", "verdict", "fits"]
+    assert "of a device\n" in said and said.splitlines()[-1].split() == ["ok", "verdict", "fits,", "as", "counted"]
     monkeypatch.setattr(memory, "available", lambda: ("a small device", 0.05))
-    assert findings.print_findings(TrainSettings.from_recipe(QUICKSTART), as_json=False) == 1
+    assert findings.print_findings(QUICKSTART, as_json=False, dry_step=False) == 1
     said = capsys.readouterr().out
     assert "does not fit into 0 GiB of a small device; try a smaller per_device_train_batch_size or" in said
     last = said.splitlines()[-1]

@@ -207,7 +207,8 @@ def test_what_this_machine_lacks_is_refused_before_ray_is_started(monkeypatch, c
     with pytest.raises(BadInputError) as refused:
         run_training(load_recipe(QUICKSTART, [*SCHEDULE, *words]))
     assert str(refused.value).startswith(f"--engine verl: {line}") and not (tmp_path / "run").exists()
-    assert print_findings(settings(*words), as_json=False, engine="verl") == 1
+    recipe = load_recipe(QUICKSTART, [*SCHEDULE, *words])
+    assert print_findings(recipe, as_json=False, engine="verl") == 1
     assert f"fail  engine verl                          {line}" in capsys.readouterr().out
 
 

@@ -30,6 +30,14 @@ OutputDir = Annotated[Path, typer.Option("--output_dir", "--output-dir", help="F
 Jobs = Annotated[
     int | None, typer.Option(min=1, help="Runs at a time; by default one on each GPU, or what the cores allow.")
 ]
+DryStep = Annotated[
+    bool | None,
+    typer.Option(
+        "--dry_step/--no-dry_step",
+        help="Take one step with the longest completions, at most 10 minutes, to measure its memory.  [default: where"
+        " the models are on this machine and the count fits]",
+    ),
+]
 Continue = Annotated[bool, typer.Option("--resume", help="Continue from the last complete checkpoint.")]
 
 
@@ -156,20 +164,26 @@ def monitor(
         server.serve_forever()
 
 
-def doctor(context: typer.Context, config: Config = None, json_: Json = False, engine: Engine = "trl") -> None:
+def doctor(
+    context: typer.Context,
+    config: Config = None,
+    json_: Json = False,
+    engine: Engine = "trl",
+    dry_step: DryStep = None,
+) -> None:
     """Show what this machine has (versions, devices, data), what will not work, and why.
 
-    With --config it also shows the memory that a run of the recipe needs on each device, and whether it fits.
+    With --config it shows the memory that a run of the recipe needs on each device instead, and whether it fits. It is
+    counted by part, and measured by one step.
 
     Example: cooper doctor --config recipes/quickstart.yaml
     """
     from cooper_rl.doctor import print_findings
     from cooper_rl.settings.recipe import load_recipe
-    from cooper_rl.settings.train import TrainSettings
 
     check_engine(engine)
-    settings = TrainSettings.from_recipe(load_recipe(config, context.args)) if config else None
-    raise typer.Exit(print_findings(settings, as_json=json_, engine=engine))
+    recipe = load_recipe(config, context.args) if config else None
+    raise typer.Exit(print_findings(recipe, as_json=json_, engine=engine, dry_step=dry_step))
 
 
 def check_engine(name: str) -> None:

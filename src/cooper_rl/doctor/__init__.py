@@ -8,10 +8,11 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from cooper_rl.engines.verl.limits import missing_here
 from cooper_rl.engines.verl.translate import packs
@@ -33,6 +34,7 @@ OPTIONAL = {"reasoning-gym": f"the nano worlds and its tasks need it: {how_to_in
 
 LONG = 1024  # tokens of a completion from which generating by transformers is most of a step on a GPU
 ON_VERL = "engine verl"  # what a finding about this engine is called
+DRY_STEP = "dry step"  # and one about a step that was taken
 DDP_TIMEOUT = 1800  # transformers' default of ddp_timeout, in seconds
 
 
@@ -207,15 +209,35 @@ def warn_of_setup(settings: TrainSettings, engine: str = "trl") -> Iterator[Find
         yield Finding("warn", "verifier_batch_seconds", told)
 
 
+def measure(recipe: Mapping[str, Any]) -> Finding:
+    """The peak memory of one step of this recipe, taken here, and whether it fits."""
+    from cooper_rl.doctor.dry_step import take_step
+    from cooper_rl.doctor.memory import available
+
+    device, there = available()
+    step = take_step(recipe)
+    if step.failure:
+        return Finding("fail" if step.ended else "warn", DRY_STEP, step.failure)
+    fits = step.gib < 0.95 * there
+    what = "fits into" if fits else "does not fit into"
+    taken = f"measured with the longest completions and {step.pairs} pairs"
+    return Finding(
+        "ok" if fits else "fail", DRY_STEP, f"{step.gib:8.2f} GiB: {what} {there:.0f} GiB of {device}; {taken}"
+    )
+
+
 def conclude(findings: Sequence[Finding]) -> Finding:
     """The last line on a recipe: whether it fits here, and what stands against it."""
     failed = [finding for finding in findings if finding.state == "fail"]
-    against = [f.detail if f.what == ON_VERL else f"{f.what} it needs {f.detail.strip()}" for f in failed]
+    against = [f"{f.what} it needs {f.detail.strip()}" if " GiB" in f.detail else f.detail for f in failed]
     if against:
         because = "; ".join(against).replace(": does not fit into", ", more than 95 % of the")
-        return Finding("fail", "verdict", f"does not fit, because {because}")
+        what = "does not fit" if "memory" in because or " GiB" in because else "does not run here"
+        return Finding("fail", "verdict", f"{what}, because {because}")
     warned = [finding.what for finding in findings if finding.state == "warn"]
-    return Finding("ok", "verdict", "fits" + (f"; look at: {', '.join(warned)}" if warned else ""))
+    measured = any(f.what == DRY_STEP and " GiB" in f.detail for f in findings)
+    verdict = "fits, as a dry step showed" if measured else "fits, as counted"
+    return Finding("ok", "verdict", verdict + (f"; look at: {', '.join(warned)}" if warned else ""))
 
 
 def lacks_of(engine: str, settings: TrainSettings | None = None) -> list[Finding]:
@@ -223,22 +245,43 @@ def lacks_of(engine: str, settings: TrainSettings | None = None) -> list[Finding
     return [Finding("fail", ON_VERL, lack) for lack in missing_here(settings)] if engine == "verl" else []
 
 
-def examine_recipe(settings: TrainSettings, engine: str = "trl") -> Iterator[Finding]:
-    """The memory that a run of this recipe needs with this engine, what to look at, and whether it fits."""
+def examine_recipe(
+    recipe: Mapping[str, Any], engine: str = "trl", *, dry_step: bool | None = None
+) -> Iterator[Finding]:
+    """The memory that a run of this recipe needs with this engine, what to look at, and whether it fits.
+
+    Args:
+        dry_step: whether to take one; None takes one where the count fits, the models are here and the engine is trl.
+    """
+    from cooper_rl.doctor.dry_step import reason_to_skip
+
+    settings = TrainSettings.from_recipe(recipe)
     found = list(estimate_memory_on_verl(settings) if engine == "verl" else estimate_memory(settings))
     found += [*warn_of_setup(settings, engine), *lacks_of(engine, settings)]
+    reason = "" if dry_step else reason_to_skip(settings, engine)
+    if dry_step is False:
+        reason = "not taken (--no-dry_step)"
+    elif dry_step is None and any(finding.state == "fail" for finding in found):
+        reason = "not taken: by the count the run does not fit; --dry_step takes it"
+    found.append(Finding("ok", DRY_STEP, reason) if reason else measure(recipe))
     yield from found
     yield conclude(found)
 
 
-def print_findings(settings: TrainSettings | None = None, *, as_json: bool, engine: str = "trl") -> int:
+def print_findings(
+    recipe: Mapping[str, Any] | None = None, *, as_json: bool, engine: str = "trl", dry_step: bool | None = None
+) -> int:
     """Writes the findings to stdout and returns the exit code: 1 where a finding fails, else 0.
 
     Args:
-        settings: of a recipe; if given, what it needs with this engine is shown instead, and whether it fits.
+        recipe: if given, what it needs with this engine is shown instead, and whether it fits.
         engine: with verl, what a run on it lacks here is shown too.
+        dry_step: whether to take one step of the recipe; see `examine_recipe`.
     """
-    findings = [*examine(), *lacks_of(engine)] if settings is None else list(examine_recipe(settings, engine))
+    if recipe is None:
+        findings = [*examine(), *lacks_of(engine)]
+    else:
+        findings = list(examine_recipe(recipe, engine, dry_step=dry_step))
     if as_json:
         sys.stdout.write(json.dumps([asdict(finding) for finding in findings], indent=2) + "\n")
     else:
