@@ -48,6 +48,18 @@ def add_up(tensor: torch.Tensor) -> torch.Tensor:
     return total
 
 
+def most(count: int, device: torch.device) -> int:
+    """The highest of all ranks' counts. Every rank calls it."""
+    import torch
+    import torch.distributed as dist
+
+    if size() == 1:
+        return count
+    highest = torch.tensor(count, device=device)
+    dist.all_reduce(highest, dist.ReduceOp.MAX)
+    return int(highest)
+
+
 def of_first(make: Callable[[], Item]) -> Item:
     """What `make` gives on the first rank, for all ranks; the others do not call it. Every rank calls this."""
     import torch.distributed as dist

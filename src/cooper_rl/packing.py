@@ -88,7 +88,8 @@ def spread(prefixes: DynamicCache, place_B: Tensor, width: int, config: Any) -> 
     """A cache whose row b has the first `width` keys and values of prefix `place_B[b]`."""
     cache = DynamicCache(config=config)
     for index, layer in enumerate(prefixes.layers):
-        # index_select, whose gradient is added up in a fixed order: a resumed run must be the one that would have been
+        # index_select: on a CPU its gradient is added up in a fixed order, and a resumed run is the one that would have
+        # been; CUDA adds up by atomics, in any order
         keys, values = (side[:, :, :width].index_select(0, place_B) for side in (layer.keys, layer.values))
         cache.update(keys, values, index)
     return cache

@@ -5,13 +5,18 @@ import subprocess
 
 import pytest
 import torch
+from transformers import PreTrainedModel
 from transformers.integrations import deepspeed
 
 from cooper_rl.checkpoints import complete_checkpoint
 from cooper_rl.distributed import loading_whole
+from cooper_rl.engines.config import CooperConfig
+from cooper_rl.engines.loading import place_model
+from cooper_rl.errors import BadInputError
 from cooper_rl.fast.decode import complete
 from cooper_rl.generation.in_process import TransformersGenerator
 from cooper_rl.settings.files import resolve_model
+from cooper_rl.verifyrm import VerifyRM
 from ranks import TWO_RANKS
 
 BATCHES = """
@@ -33,7 +38,11 @@ DIFFERENT = """
 import os, sys, torch
 import torch.distributed as dist
 from cooper_rl.distributed import check_same
+from cooper_rl.engines.config import CooperConfig
+from cooper_rl.engines.loading import place_model
 from cooper_rl.errors import BadInputError
+from cooper_rl.settings.files import resolve_model
+from cooper_rl.verifyrm import VerifyRM
 dist.init_process_group("gloo")
 weights = [torch.ones(3)]
 check_same(weights, "reward model")
@@ -41,6 +50,15 @@ try:
     check_same([torch.zeros(3)] if dist.get_rank() else weights, "reward model")
 except BadInputError as error:
     sys.stdout.write(f"refused: {error}\\n")
+for sharded in (False, True):
+    model = VerifyRM.from_pretrained(resolve_model("nano", "reward_model"))
+    if dist.get_rank():
+        for each in model.model.parameters():
+            each.data.zero_()
+    try:
+        place_model(model, CooperConfig(output_dir="unused", reward_model_sharded=sharded))
+    except BadInputError as error:
+        sys.stdout.write(f"refused: {error}\\n")
 dist.destroy_process_group()
 """
 
@@ -161,7 +179,17 @@ def test_training_a_reward_model_knows_its_ranks_before_it_divides_the_batches(t
 @pytest.mark.slow  # two processes
 def test_ranks_with_other_weights_are_refused_at_the_start(tmp_path):
     lines = on_two_ranks(DIFFERENT, tmp_path)
-    assert len(lines) == 2 and all(line.startswith("refused: reward model: the ranks hold different") for line in lines)
+    assert len(lines) == 6 and all(line.startswith("refused: reward model: the ranks hold different") for line in lines)
+
+
+@pytest.mark.parametrize("sharded", [False, True])
+def test_a_reward_model_of_which_another_rank_has_no_weights_is_refused(monkeypatch, sharded):
+    """As above in one process, with the other rank's part of the sum set by hand."""
+    reward_model = VerifyRM.from_pretrained(resolve_model("nano", "reward_model"))
+    monkeypatch.setattr("cooper_rl.distributed.size", lambda: 2)
+    monkeypatch.setattr(torch.distributed, "all_reduce", lambda both, op=None: both.clamp_(min=0.0))  # of zeros
+    with pytest.raises(BadInputError, match=r"the ranks hold different weights \(sums of -?0 to"):
+        place_model(reward_model, CooperConfig(output_dir="unused", use_cpu=True, reward_model_sharded=sharded))
 
 
 @pytest.mark.slow  # two processes
@@ -190,12 +218,30 @@ def zero3():
     deepspeed.unset_hf_deepspeed_config()
 
 
-def test_a_reward_model_is_loaded_whole_whatever_was_announced_for_the_policy(zero3, monkeypatch):
+def test_what_was_announced_for_the_policy_is_set_aside_while_a_model_is_loaded(zero3, monkeypatch):
     monkeypatch.setenv("FSDP_CPU_RAM_EFFICIENT_LOADING", "true")
     with loading_whole():
         assert os.environ["FSDP_CPU_RAM_EFFICIENT_LOADING"] == "false"
         assert not deepspeed.is_deepspeed_zero3_enabled()
     assert os.environ["FSDP_CPU_RAM_EFFICIENT_LOADING"] == "true" and deepspeed.is_deepspeed_zero3_enabled()
+
+
+@pytest.mark.parametrize(
+    "load", [VerifyRM.from_pretrained, VerifyRM.from_backbone, TransformersGenerator.from_pretrained]
+)
+def test_every_model_beside_the_policy_is_loaded_whole(zero3, monkeypatch, load):
+    """Under ZeRO-3 transformers would share its weights out, for which it imports deepspeed, which is not installed."""
+    monkeypatch.setenv("FSDP_CPU_RAM_EFFICIENT_LOADING", "true")
+    part, seen = "reward_model" if load == VerifyRM.from_pretrained else "policy", []
+    own = PreTrainedModel.from_pretrained.__func__
+
+    def watched(cls, *arguments, **settings):
+        seen.append((os.environ["FSDP_CPU_RAM_EFFICIENT_LOADING"], deepspeed.is_deepspeed_zero3_enabled()))
+        return own(cls, *arguments, **settings)
+
+    monkeypatch.setattr(PreTrainedModel, "from_pretrained", classmethod(watched))
+    model = load(resolve_model("nano", part)).model
+    assert seen == [("false", False)] and all(each.numel() for each in model.parameters())
 
 
 def test_a_whole_model_beside_a_sharded_policy_generates_alone(zero3, monkeypatch):

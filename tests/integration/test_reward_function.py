@@ -321,7 +321,7 @@ def test_settings_by_keyword_and_in_one_object():
         CooperReward()
 
 
-def test_what_a_reward_function_cannot_do_is_refused_before_the_first_step(tmp_path):
+def test_what_a_reward_function_cannot_do_is_refused_before_the_first_step(tmp_path, caplog):
     _, trainer = made(tmp_path / "credit", method={"credit": "first_error"})
     with pytest.raises(BadInputError, match=r"credit = first_error: .* use CooperTrainer"):
         trainer.train()
@@ -332,10 +332,12 @@ def test_what_a_reward_function_cannot_do_is_refused_before_the_first_step(tmp_p
     with pytest.raises(BadInputError, match="row 0: the record needs one of reference_answer"):
         trainer.train()
     _, trainer = made(tmp_path / "few", data=rows(2))
+    trainer.args.deepspeed_plugin = object()  # whose engine only CooperTrainer knows
     with pytest.raises(BadInputError, match="has 2 rows, and a generation batch needs 4"):
         trainer.train()
     with pytest.raises(BadInputError, match="stage 2 learns from one generated batch a step"):
         made(tmp_path / "cycle", gradient_accumulation_steps=2, steps_per_generation=1)
+    assert "under DeepSpeed only CooperTrainer sees a gradient that is not finite" in caplog.text
     assert not list(tmp_path.glob("*/metrics.jsonl"))
 
 

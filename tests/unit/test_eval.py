@@ -205,6 +205,26 @@ def test_a_batch_of_completions_has_at_most_so_many_tokens(monkeypatch):
         assert sizes == ([32, 8] if length == 64 else expected)
 
 
+def test_ranks_make_as_many_batches_of_heldout_completions_as_the_others(monkeypatch):
+    """A sharded policy generates on all ranks in step: with another number of batches a rank would wait for ever."""
+    sizes, longest = [], []
+    monkeypatch.setattr(
+        "cooper_rl.generation.in_process.generate_batch",
+        lambda model, tokenizer, prompts, sampling: (
+            sizes.append(len(prompts)) or [Generation("", "stop")] * len(prompts)
+        ),
+    )
+    generator = TransformersGenerator.from_pretrained(resolve_model("nano", "policy"))
+    monkeypatch.setattr("cooper_rl.distributed.size", lambda: 2)
+    monkeypatch.setattr("cooper_rl.distributed.most", lambda count, device: longest.append(count) or 2100)
+    counts = []
+    for length in (100, 2000):  # of the two ranks' prompts
+        sizes.clear()
+        sample(generator.model, generator.tokenizer, ["?" * length] * 60, Sampling(2048), batch_size=128)
+        counts.append(len(sizes))
+    assert counts == [2, 2] and longest[0] < 200 and 2000 <= longest[1] < 2100
+
+
 def test_who_judges_what():
     config = EvalConfig(model="m", output="o")
     assert config.benchmarks[:2] == ["gsm8k", "svamp"]

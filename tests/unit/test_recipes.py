@@ -164,6 +164,8 @@ def test_accelerate_recipes(path):
 
     config = load_config_from_file(str(path))
     assert config.num_processes == 8 and config.mixed_precision == "bf16"
+    sharded = config.fsdp_config
+    assert not sharded or sharded["fsdp_cpu_ram_efficient_loading"] is False, "see distributed.loading_whole"
 
 
 @pytest.mark.parametrize("name", NANO_POLICIES)

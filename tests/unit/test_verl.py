@@ -435,18 +435,17 @@ def test_the_remote_reward_model_keeps_the_contract(tmp_path):
     assert ranks.models[0].snapshots == {}, "a snapshot that nothing refers to is freed on the ranks"
 
 
-def test_the_reward_model_leaves_no_memory_to_itself_that_the_rollout_server_needs(monkeypatch):
+def test_the_reward_model_leaves_no_memory_to_itself_that_the_rollout_server_needs(monkeypatch, tmp_path):
     """It is a process of its own on the policy's device, where the server wakes after it."""
     freed = []
     monkeypatch.setattr("cooper_rl.engines.verl.ranked_model.free_cache", lambda device: freed.append(device.type))
     rank = ranks_of(1).models[0]
-    rank.snapshot(1)
-    assert freed == []
     triple = [Triple("What is 1 + 1?", "2", "It is 2.")]
-    for call, argument in ((rank.score, triple), (rank.start_scores, triple), (rank.restore, 1)):
+    calls = ((rank.score, triple), (rank.start_scores, triple), (rank.snapshot, 1), (rank.restore, 1))
+    for call, argument in (*calls, (rank.save, tmp_path / "state"), (rank.load, tmp_path / "state")):
         call(argument)
     rank.update([], [])
-    assert freed == ["cpu"] * 4
+    assert freed == ["cpu"] * 7
     free_cache(torch.device("cpu"))  # has none
 
 

@@ -11,6 +11,7 @@ import torch
 from jinja2.exceptions import TemplateError
 from transformers import GenerationConfig
 
+from cooper_rl import distributed
 from cooper_rl.distributed import loading_whole, own_device
 from cooper_rl.errors import BadInputError, how_to_install
 from cooper_rl.generation.generator import Generation, Generator, Messages, Sampling, conversation
@@ -100,13 +101,17 @@ def sample(
 ) -> list[str]:
     """One completion a question, in order. Batches are of like length.
 
+    Every rank calls it, with as many questions as the others. A sharded policy generates on all ranks in step, so that
+    all make as many batches.
+
     Args:
         template: further arguments of the chat template, such as `enable_thinking`.
     """
     prompts = render_chat(tokenizer, [conversation(question, system_prompt) for question in questions], template)
     completions = [""] * len(prompts)
+    longest = distributed.most(max(map(len, prompts), default=0), model.device) if distributed.size() > 1 else 0
     with isolate(model, seed):
-        for rows in batches_by_length(prompts, batch_size, sampling.max_new_tokens):
+        for rows in batches_by_length(prompts, batch_size, sampling.max_new_tokens, longest):
             batch = generate_batch(model, tokenizer, [prompts[i] for i in rows], sampling)
             for row, generation in zip(rows, batch, strict=True):
                 completions[row] = str(generation.text)
@@ -195,11 +200,16 @@ def end_tokens(model: Any, tokenizer: Any) -> list[int]:
     return list(dict.fromkeys([tokenizer.eos_token_id, *more]))
 
 
-def batches_by_length(texts: Sequence[str], batch_size: int, new_tokens: int) -> Iterator[list[int]]:
-    """Indices in batches of like length, the shortest first: of so many rows, or as many as `MOST_TOKENS` allow."""
+def batches_by_length(texts: Sequence[str], batch_size: int, new_tokens: int, longest: int = 0) -> Iterator[list[int]]:
+    """Indices in batches of like length, the shortest first: of so many rows, or as many as `MOST_TOKENS` allow.
+
+    Args:
+        longest: characters that each text is taken to have at least, so that the number of batches follows from the
+            number of texts.
+    """
     batch: list[int] = []
     for row in sorted(range(len(texts)), key=lambda i: (len(texts[i]), i)):
-        most = MOST_TOKENS // (len(texts[row]) // CHARACTERS_PER_TOKEN + new_tokens)
+        most = MOST_TOKENS // (max(len(texts[row]), longest) // CHARACTERS_PER_TOKEN + new_tokens)
         if len(batch) >= max(1, min(batch_size, most)):
             yield batch
             batch = []

@@ -81,7 +81,8 @@ class RuleVerifier:
         for _ in range(self._size):
             self._slots.put(None)
         self._threads = ThreadPoolExecutor(self._size, thread_name_prefix="rule-verifier")
-        self._turns = threading.Semaphore(os.cpu_count() or 1)  # a start is a second or two of processor time
+        ranks = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))  # of this machine, each with a pool of its own
+        self._turns = threading.Semaphore(max(1, (os.cpu_count() or 1) // ranks))  # a start is a second or two of work
 
     def __reduce__(self) -> tuple[Any, ...]:
         make = partial(

@@ -71,7 +71,7 @@ class VerifyRM:
             raise BadInputError(
                 f"{path}: not a VerifyRM (a sequence classifier with one label); make one with `cooper train-rm`"
             )
-        with stored.loading(path):
+        with stored.loading(path), loading_whole():
             model, found_keys = AutoModelForSequenceClassification.from_pretrained(
                 path, use_safetensors=True, dtype=torch.float32, output_loading_info=True
             )

@@ -15,12 +15,18 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 
+from cooper_rl.distributed import check_same, most
 from cooper_rl.packing import buckets
 from cooper_rl.verifyrm.logits import plain_logits
 
 
 def shard(model: nn.Module) -> None:
-    """Shards the weights over all ranks, in place. Call it before the optimiser is made."""
+    """Shards the weights over all ranks, in place. Call it before the optimiser is made.
+
+    Raises:
+        BadInputError: the ranks have different weights, of which each would keep its part.
+    """
+    check_same(model.parameters(), "reward model")
     mesh = init_device_mesh(next(model.parameters()).device.type, (dist.get_world_size(),))
     for layer in model.base_model.layers:
         fully_shard(layer, mesh=mesh, reshard_after_forward=True)
@@ -31,13 +37,6 @@ def shard(model: nn.Module) -> None:
 def is_sharded(model: nn.Module) -> bool:
     """Whether `shard` was called."""
     return isinstance(model, FSDPModule)
-
-
-def most(count: int, device: torch.device) -> int:
-    """The highest of all ranks' counts."""
-    highest = torch.tensor(count, device=device)
-    dist.all_reduce(highest, dist.ReduceOp.MAX)
-    return int(highest)
 
 
 def score_sharded(model: nn.Module, ids_B_T: Sequence[Sequence[int]], *, batch_tokens: int) -> Tensor:

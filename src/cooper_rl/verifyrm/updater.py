@@ -184,7 +184,7 @@ class RewardModelUpdater:
             others = slice(index * len(labelled) // count, (index + 1) * len(labelled) // count)
             passes += within_limit(of_pairs[some], of_labelled[others], self.settings.reward_model_tokens_per_pass)
         if self.sharded:  # all ranks must make the same number of passes
-            passes += [([], [])] * (sharding.most(len(passes), self.device) - len(passes))
+            passes += [([], [])] * (distributed.most(len(passes), self.device) - len(passes))
         return iter(passes)
 
     def _loss(

@@ -99,6 +99,8 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
         if self.args is None:  # the callback was added after the trainer was made
             self.on_init_end(args, state, control, model)
         self.model, self.in_step, self.stopped_by, self.reward.batch = model, False, "", None
+        if self.accelerator is None and getattr(args, "deepspeed_plugin", None):
+            self.warn_once("under DeepSpeed only CooperTrainer sees a gradient that is not finite; watch grad_norm")
         dataloader = others.get("train_dataloader")
         check_first(self.reward, state, args, None if self.data_checked else dataloader)
         check_template(processing_class, dataloader, args)

@@ -121,7 +121,8 @@ class RewardModelRank:
 
     def snapshot(self, number: int) -> None:
         """Keeps a snapshot under this number."""
-        self.snapshots[number] = self.model.snapshot()
+        with self._lent_memory():
+            self.snapshots[number] = self.model.snapshot()
 
     def restore(self, number: int) -> None:
         """Goes back to the snapshot with this number."""
@@ -142,9 +143,11 @@ class RewardModelRank:
 
     def save(self, folder: Path) -> None:
         """Writes the reward model with its optimiser."""
-        self.model.save(folder)
+        with self._lent_memory():
+            self.model.save(folder)
 
     def load(self, folder: Path) -> int:
         """Restores what `save` wrote, and returns the version."""
-        self.model.load(folder)
+        with self._lent_memory():
+            self.model.load(folder)
         return self.model.version
