@@ -2,21 +2,25 @@
 
 import os
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 import torch
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, TrainingArguments
 from transformers.integrations import deepspeed
 
 from cooper_rl.checkpoints import complete_checkpoint
-from cooper_rl.distributed import loading_whole
+from cooper_rl.distributed import add_up_all, loading_whole
 from cooper_rl.engines.config import CooperConfig
 from cooper_rl.engines.loading import place_model
 from cooper_rl.errors import BadInputError
 from cooper_rl.fast.decode import complete
 from cooper_rl.generation.in_process import TransformersGenerator
+from cooper_rl.records import LabelledCompletion
 from cooper_rl.settings.files import resolve_model
+from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.verifyrm import VerifyRM
+from cooper_rl.verifyrm.rm_trainer import RewardModelTrainer
 from ranks import TWO_RANKS
 
 BATCHES = """
@@ -174,6 +178,31 @@ def test_the_first_rank_alone_reads_the_checkpoints_through(tmp_path):
 def test_training_a_reward_model_knows_its_ranks_before_it_divides_the_batches(tmp_path):
     """Ten batches, the last one short: asked too early, it was one rank, and the ranks could take unequal numbers."""
     assert on_two_ranks(BATCHES, tmp_path) == ["ranks 2, batches 5"] * 2
+
+
+def test_the_number_of_ranks_is_that_of_the_training_arguments(monkeypatch, tmp_path):
+    """As above in one process: they make the process group, which is not there before."""
+    monkeypatch.setattr(TrainingArguments, "world_size", property(lambda arguments: 2))
+    path = resolve_model("nano", "reward_model")
+    texts = [LabelledCompletion(f"What is {i}?", str(i), f"It is {i}.", True) for i in range(9)]
+    config = RewardModelTrainConfig(model_name_or_path=path, train_files=["unused"], output_dir=str(tmp_path))
+    assert RewardModelTrainer(VerifyRM.from_pretrained(path), texts, [], config).buckets.at_once == 2
+
+
+def test_small_tensors_are_summed_together_and_several_sums_are_under_way(monkeypatch):
+    calls = []
+
+    def reduced(flat, async_op=False):  # by two ranks with equal tensors
+        calls.append(flat.numel())
+        return SimpleNamespace(wait=lambda: (calls.append("waited"), flat.mul_(2)))
+
+    monkeypatch.setattr(torch.distributed, "all_reduce", reduced)
+    monkeypatch.setattr("cooper_rl.distributed.BUCKET_BYTES", 40)
+    tensors = [torch.full((size,), float(size)) for size in (3, 4, 12, 2, 8, 1, 9, 10)]
+    add_up_all(tensors)
+    assert [each for each in calls if each != "waited"] == [7, 12, 10, 10, 10]
+    assert calls.index("waited") == 4, "four are begun before the first is waited for"
+    assert all(torch.equal(each, torch.full_like(each, 2.0 * len(each))) for each in tensors)
 
 
 @pytest.mark.slow  # two processes
