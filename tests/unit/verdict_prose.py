@@ -218,6 +218,7 @@ def hidden_alone(rng: random.Random) -> Iterator[Case]:
     yield f"{number}", rf"I could not find it. $\phantom{{\boxed{{{number}}}}}$", WRONG
     yield f"{number}", rf"I could not find it. $\textcolor{{white}}{{\boxed{{{number}}}}}$", WRONG
     yield f"{number}", f"Half of it is 50\\% of the sum, which gives \\boxed{{{number}}}.", RIGHT
+    yield f"{number}", f"The share is 5 \n%. So it is \\boxed{{{number}}}.", RIGHT
 
 
 @cases()

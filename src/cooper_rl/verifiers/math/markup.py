@@ -87,9 +87,9 @@ _COMMENTS = (  # what a text must have for the pattern to find anything, which i
     ("<!--", re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)),
     ("\\iffalse", re.compile(r"\\iffalse\b.*?(?:\\fi\b|\Z)", re.DOTALL)),
     ("{comment}", re.compile(r"\\begin\{comment\}.*?(?:\\end\{comment\}|\Z)", re.DOTALL)),
-    ("%", re.compile(r"(?:(?<=\n)|\A)[ \t]*%(?![%\d])[^\n]*")),  # a line of its own
+    ("%", re.compile(r"(?:(?<=\n)|\A)[ \t]*%(?![%\d.,;:)])[^\n]*")),  # a line of its own; "%." ends what was said
     ("%", re.compile(r"(?<=\s)%\s*\\(?:boxed|fbox)[^\n]*")),
-    ("%", re.compile(r"(?<=[\s.;,:!?])(?<![\w})$*] )%[^\n]*\\(?:boxed|fbox)[^\n]*")),  # 50 % is no comment
+    ("%", re.compile(r"(?:(?<=\n)%(?![.,;:)])|(?<=[ \t\r\f\v.;,:!?])(?<![\w})$*] )%)[^\n]*\\(?:boxed|fbox)[^\n]*")),
 )
 _HIDING_ELEMENT = re.compile(
     r"<(?P<tag>[a-z]+)\b[^<>]{0,200}(?:display\s*:\s*none|visibility\s*:\s*hidden|\bhidden\b|font-size\s*:\s*0"
