@@ -133,7 +133,7 @@ def settings_on(ranks: int) -> TrainSettings:
 def memory_parts(settings: TrainSettings, card: Card) -> dict[str, float]:
     """GiB by part, as `cooper doctor` counts them, on a card."""
     tokens = memory.PROMPT_TOKENS + settings.max_completion_length
-    parts = memory.policy_bytes(settings, SHAPE, tokens)
+    parts = memory.policy_bytes(settings, SHAPE, tokens, ranks=8, in_tiles=True)
     parts["reward model weights"] = memory.FLOAT * SHAPE.parameters
     parts |= memory.cotraining_bytes(settings, SHAPE, tokens, ranks=8, on_device=True)
     del parts["key-value cache"]  # vLLM's

@@ -126,6 +126,27 @@ def has_bfloat16() -> bool:
     return bool(torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False))
 
 
+def precision(
+    bf16: bool | None, tf32: bool | None = None, *, fp16: bool = False, use_cpu: bool = False
+) -> tuple[bool, bool | None]:
+    """`bf16` and `tf32`: as they are given, else on where the GPU computes in bfloat16."""
+    able = not use_cpu and has_bfloat16()
+    return able and not fp16 if bf16 is None else bf16, True if able and tf32 is None else tf32
+
+
+def start_precision(bf16: bool | None, **others: bool) -> bool:
+    """Whether to compute in bfloat16, by `precision`; where it says TF32, float32 products take it from now on.
+
+    A Trainer does the latter by itself.
+    """
+    in_bfloat16, tf32 = precision(bf16, **others)
+    if tf32:
+        from transformers.utils.import_utils import enable_tf32
+
+        enable_tf32(True)
+    return in_bfloat16
+
+
 def to_main_memory(tensor: torch.Tensor, buffer: torch.Tensor | None = None) -> torch.Tensor:
     """The tensor's copy on the CPU: in the buffer of its shape, else in new memory, pinned where CUDA copies to it."""
     import torch

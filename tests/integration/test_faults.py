@@ -13,21 +13,18 @@ from test_arms import SMALL
 from test_resume import command, metrics, train
 
 from cooper_rl.checkpoints import complete_checkpoint, last_checkpoint
-from cooper_rl.engines.config import CooperConfig
+from cooper_rl.engines.loading import settings_of
 from cooper_rl.engines.trl.cooper_trainer import build_trainer, run_training
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.method.journal import read_metrics
 from cooper_rl.settings.recipe import load_recipe
-from cooper_rl.settings.train import TrainRecipe
 
 
 def small_trainer(folder, **settings):
     values = {**SMALL, "max_steps": 4, "save_steps": 2, "heldout_steps": 0, **settings}
     words = [word for key, value in values.items() for word in (f"--{key}", json.dumps(value))]
     recipe = load_recipe("recipes/quickstart.yaml", [*words, "--output_dir", str(folder)])
-    names = TrainRecipe.__dataclass_fields__
-    config = CooperConfig(**{key: value for key, value in recipe.items() if key not in names})
-    return build_trainer(TrainRecipe(**{key: value for key, value in recipe.items() if key in names}), config)
+    return build_trainer(*settings_of(recipe))
 
 
 def corrupt_gradients(parameter, steps, trainer):

@@ -13,10 +13,10 @@ from datasets import Dataset
 from transformers import GenerationConfig, TrainerCallback
 
 from cooper_rl import CooperConfig, CooperTrainer, VerifyRM
-from cooper_rl.distributed import check_launched
+from cooper_rl.cli import app
+from cooper_rl.distributed import check_launched, precision
 from cooper_rl.domains import load_problems
 from cooper_rl.engines import loading
-from cooper_rl.engines.config import precision
 from cooper_rl.engines.trl.callback import check_engine
 from cooper_rl.engines.trl.cooper_trainer import run_training
 from cooper_rl.engines.trl.folder import restore_order
@@ -25,8 +25,14 @@ from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.fast.lean import is_split
 from cooper_rl.generation import Sampling, in_process
 from cooper_rl.generation.in_process import TransformersGenerator
+from cooper_rl.method.build import make_verifier
 from cooper_rl.method.protocols import Alone
+from cooper_rl.serve.http import make_core
+from cooper_rl.settings.asking import ServeSettings
 from cooper_rl.settings.files import EMBEDDED
+from cooper_rl.settings.recipe import load_recipe
+from cooper_rl.settings.reward_model import RewardModelTrainConfig
+from cooper_rl.verifyrm import rm_trainer
 from cooper_rl.verifyrm.triples import read_triples
 
 NANO = EMBEDDED["nano"]
@@ -219,9 +225,56 @@ def test_a_policy_whose_layers_are_on_two_devices_takes_trls_own_way(tmp_path):
 def test_without_a_word_the_device_decides_on_16_bits(monkeypatch, given, able, expected):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: able)
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: not including_emulation)
-    args = SimpleNamespace(**{"bf16": None, "tf32": None, "fp16": False, "use_cpu": False, **given})
-    assert precision(args) == expected
+    assert precision(**{"bf16": None, **given}) == expected
     assert CooperConfig("out", use_cpu=True).bf16 is False, "a CPU computes as before"
+
+
+@pytest.fixture(params=[True, False])
+def gpu(request, monkeypatch):
+    """Whether a GPU says that it has bfloat16, and what was asked of TF32."""
+    asked = []
+    monkeypatch.setattr("cooper_rl.distributed.has_bfloat16", lambda: request.param)
+    monkeypatch.setattr("transformers.utils.import_utils.enable_tf32", asked.append)
+    return SimpleNamespace(able=request.param, asked=asked)
+
+
+def types_of_scores(monkeypatch, *arguments):
+    """The type of forward passes, in turn, of each VerifyRM that a command loads."""
+    found, load = [], VerifyRM.from_pretrained
+    monkeypatch.setattr(VerifyRM, "from_pretrained", lambda *a, **k: found.append(load(*a, **k)) or found[-1])
+    app([*arguments], standalone_mode=False)
+    return [model.autocast for model in found]
+
+
+@pytest.mark.parametrize(("given", "bf16"), [([], None), (["--bf16"], True), (["--no-bf16"], False)])
+def test_without_a_word_the_device_decides_in_score_and_eval_rm(gpu, monkeypatch, tmp_path, given, bf16):
+    row = {"question": "1 + 1?", "reference": "2", "completion": "It is 2.", "correct": True}
+    (tmp_path / "one.jsonl").write_text(json.dumps(row) + "\n")
+    half = gpu.able if bf16 is None else bf16
+    for command in (["score"], ["eval-rm", "--no-probes", "--verifier", "none"]):
+        arguments = (*command, "--model", "nano", str(tmp_path / "one.jsonl"), *given)
+        assert types_of_scores(monkeypatch, *arguments) == [torch.bfloat16 if half else None], command
+    assert gpu.asked == [True, True] * gpu.able, "float32 products take TF32, whatever was said of bfloat16"
+
+
+@pytest.mark.parametrize("given", [{}, {"bf16": False}, {"bf16": True}, {"tf32": False}])
+def test_without_a_word_the_device_decides_in_serve(gpu, given):
+    settings = ServeSettings.from_recipe({**load_recipe("recipes/quickstart.yaml"), "arm": "static", **given})
+    with make_verifier(settings) as verifier:
+        model = make_core(settings, verifier).reward_model.reward_model
+    assert model.autocast == (torch.bfloat16 if given.get("bf16", gpu.able) else None)
+    assert gpu.asked == [True] * (gpu.able and "tf32" not in given)
+
+
+@pytest.mark.parametrize("given", [{}, {"bf16": True}, {"bf16": False}])
+def test_without_a_word_the_device_decides_in_train_rm(gpu, monkeypatch, given):
+    monkeypatch.setattr(rm_trainer, "TrainingArguments", SimpleNamespace)
+    config = RewardModelTrainConfig("nano", ["unused"], "out", **given)
+    found = rm_trainer.arguments(config, evaluated=False)
+    assert (found.bf16, found.tf32) == (given.get("bf16", False), None), "a CPU computes as before"
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    found = rm_trainer.arguments(config, evaluated=False)
+    assert (found.bf16, found.tf32) == (given.get("bf16", gpu.able), True if gpu.able else None)
 
 
 @pytest.mark.parametrize("norm", [None, 0.5, torch.tensor(2.0), math.nan, math.inf])

@@ -34,7 +34,7 @@ ALLOWED = {
     "method": BASE | {"steps", "verifiers", "generation", "synthesis"},
     "verifyrm": BASE | {"checkpoints", "distributed", "fast", "packing", "steps", "synthesis"},
     "evaluation": BASE
-    | {"method", "steps"}
+    | {"distributed", "method", "steps"}
     | {"domains", "verifiers", "generation", "synthesis", "labelling", "verifyrm"},
     "credit": BASE | {"packing", "steps", "generation", "method", "verifyrm"},
     "engines": BASE

@@ -7,8 +7,23 @@ from pathlib import Path
 
 import pytest
 import torch
+from trl.kernels import chunked_logprob
+from trl.trainer import utils as trl_utils
 
-from cooper_rl.doctor.memory import GIB, VLLM, VLLM_ASLEEP, Shape, estimate, estimate_on_verl, peaks, shape_of, total
+from cooper_rl.doctor.memory import (
+    BUCKETS,
+    GIB,
+    TILE_TOKENS,
+    TILE_WORDS,
+    VLLM,
+    VLLM_ASLEEP,
+    Shape,
+    estimate,
+    estimate_on_verl,
+    peaks,
+    shape_of,
+    total,
+)
 from cooper_rl.errors import BadInputError
 from cooper_rl.settings.files import EMBEDDED
 from cooper_rl.settings.recipe import load_recipe
@@ -62,6 +77,36 @@ def test_parts_by_hand():
     double = parts_of(per_device_train_batch_size=128)
     assert double["policy activations"] == 2 * parts["policy activations"]
     assert double["key-value cache"] == 2 * parts["key-value cache"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "given", "width", "head"),
+    [(128, {}, 4, 1), (128, {"bf16": True}, 2, 1), (128, {"lora_rank": 4}, 4, 0), (16, {}, 4, 1)],
+)
+def test_on_cuda_trl_makes_a_tile_of_the_logits(monkeypatch, rows, given, width, head):
+    """By hand, with the tile of the TRL that is installed; a CPU and plain torch are counted with all logits."""
+    assert (TILE_TOKENS, TILE_WORDS) == (chunked_logprob.TOKEN_CHUNK_SIZE, trl_utils._CHUNKED_LOGPROB_CHUNK_SIZE)
+    given, tokens = {"per_device_train_batch_size": rows, **given}, rows * QUICKSTART["max_completion_length"]
+    vocabulary = shape_of(str(EMBEDDED["nano-weekdays"]["policy"])).vocabulary
+    whole = parts_of(**given)["policy activations"]
+    monkeypatch.setattr("cooper_rl.doctor.memory.available", lambda: ("a device", 80.0))
+    tile = min(tokens, 4096) * 32_768 * width
+    freed = 3 * tokens * vocabulary * 4 - tile - 2 * tokens * 128 * 4 - head * vocabulary * 128 * 4
+    assert parts_of(**given)["policy activations"] * GIB == pytest.approx(whole * GIB - freed)
+    settings = TrainSettings.from_recipe({**QUICKSTART, **given})
+    assert estimate(settings, runtime_bytes=0, engine="plain")["policy activations"] == whole
+
+
+def test_ddp_has_a_copy_of_the_gradients(monkeypatch):
+    assert BUCKETS not in parts_of()
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert parts_of()[BUCKETS] == parts_of()["policy weights"]
+    assert parts_of(lora_rank=4)[BUCKETS] == parts_of(lora_rank=4)["policy gradients and optimiser"] / 3
+    assert BUCKETS not in parts_of(fsdp="full_shard")
+    on_verl = TrainSettings.from_recipe({**QUICKSTART, "verl": {"trainer.n_gpus_per_node": 2}})
+    assert BUCKETS not in estimate_on_verl(on_verl, 10.0)
+    monkeypatch.setenv("ACCELERATE_USE_DEEPSPEED", "true")
+    assert BUCKETS not in parts_of()
 
 
 def test_the_estimate_follows_the_resolved_settings(monkeypatch):

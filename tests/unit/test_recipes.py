@@ -61,6 +61,20 @@ def test_the_short_start(name, monkeypatch):
     SFTConfig(output_dir="unused", report_to="none", use_cpu=True, **recipe.trainer)
 
 
+@pytest.mark.parametrize("name", ["qwen2.5-1.5b", "llama-3.2-1b"])
+def test_the_papers_settings_generate_by_vllm_and_ask_a_server(name):
+    recipe = load_recipe(f"recipes/{name}.yaml")
+    assert recipe["use_vllm"] and recipe["vllm_enable_sleep_mode"] and recipe["vllm_mode"] == "colocate"
+    assert recipe["assistant_base_url"] and recipe["assistant_model"] == recipe["model_name_or_path"]
+    assert recipe.get("bf16") is not False
+    server = (
+        f"vllm serve {recipe['assistant_model']} --port {recipe['assistant_base_url'].split(':')[-1].split('/')[0]} "
+    )
+    assert server in Path(f"recipes/{name}.yaml").read_text()
+    rows = recipe["per_device_train_batch_size"] * recipe["gradient_accumulation_steps"] * 8
+    assert (rows, recipe["num_generations"], recipe["max_steps"]) == (1024, 16, 300), "of the paper"
+
+
 def made(recipe):
     """The recipe with what ships in place of what the user makes first, as the recipe's header says."""
     return {

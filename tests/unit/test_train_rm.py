@@ -121,6 +121,7 @@ def test_a_finished_training_is_not_trained_further_by_resuming(train_file, tmp_
     figures, before = train_reward_model(config), (tmp_path / "model.safetensors").read_bytes()
     assert train_reward_model(config, resume=True) == figures and "finished already" in caplog.text
     assert (tmp_path / "model.safetensors").read_bytes() == before
+    assert json.loads((tmp_path / "recipe.json").read_text())["recipe"]["bf16"] is False, "what was computed on a CPU"
 
 
 @pytest.mark.slow  # 32 seconds each: three processes

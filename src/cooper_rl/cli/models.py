@@ -99,7 +99,7 @@ def eval_rm(
     seed: Annotated[int, typer.Option(min=0, help="Seed for --size and --heldout.")] = 0,
     probes: Annotated[bool, typer.Option(help="Also measure on probes of known hacks.")] = True,
     probe_problems: Annotated[int, typer.Option(min=1, help="Number of problems to make probes of.")] = 100,
-    bf16: Bf16 = False,
+    bf16: Bf16 = None,
     json_: Json = False,
 ) -> None:
     """Measure a VerifyRM on labelled triples and on probes, and compare it with the rule and with always saying wrong.
@@ -149,7 +149,7 @@ def score(
         str | None,
         typer.Option(help="Also add the value after each step: step_ends and step_values; steps are line or sentence."),
     ] = None,
-    bf16: Bf16 = False,
+    bf16: Bf16 = None,
 ) -> None:
     """Score completions with a VerifyRM: the same records with a score from 0 to 1.
 
@@ -162,10 +162,12 @@ def score(
     if spans not in (None, *KINDS):
         raise BadInputError(f"--spans: give {' or '.join(KINDS)}, not {spans!r}")
     with open_input(file) as (lines, name):
+        from cooper_rl.distributed import start_precision
         from cooper_rl.verifyrm import VerifyRM
         from cooper_rl.verifyrm.triples import score_stream
 
-        score_stream(lines, sys.stdout.write, VerifyRM.from_pretrained(path, bf16=bf16), spans=spans, source=name)
+        reward_model = VerifyRM.from_pretrained(path, bf16=start_precision(bf16))
+        score_stream(lines, sys.stdout.write, reward_model, spans=spans, source=name)
 
 
 def _load(context: typer.Context, config: Path | None) -> dict[str, Any]:

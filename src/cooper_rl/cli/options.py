@@ -13,7 +13,10 @@ Config = Annotated[
     Path | None, typer.Option("--config", help="Recipe (YAML). Add or override settings as --key value.")
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue an output that was interrupted.")]
-Bf16 = Annotated[bool, typer.Option("--bf16", help="Compute forward passes in bfloat16; weights stay float32.")]
+Bf16 = Annotated[
+    bool | None,
+    typer.Option(help="Compute forward passes in bfloat16; weights stay float32. By default where the GPU has it."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 

@@ -124,7 +124,7 @@ def data() -> Iterator[Finding]:
     yield Finding("ok", "hub", "offline (HF_HUB_OFFLINE=1)" if offline else "used for names that are not local")
 
 
-def estimate_memory(settings: TrainSettings) -> Iterator[Finding]:
+def estimate_memory(settings: TrainSettings, engine: str = "trl") -> Iterator[Finding]:
     """The memory that a run of this recipe needs on a device, and whether it fits."""
     from cooper_rl.doctor.memory import (
         IN_MAIN_MEMORY,
@@ -138,7 +138,7 @@ def estimate_memory(settings: TrainSettings) -> Iterator[Finding]:
     )
 
     device, there = available()
-    parts = estimate(settings, device_gib=there)
+    parts = estimate(settings, device_gib=there, engine=engine)
     for name, size in parts.items():
         yield Finding("ok", name, f"{size:8.2f} GiB")
     if device != MAIN_MEMORY:
@@ -256,7 +256,7 @@ def examine_recipe(
     from cooper_rl.doctor.dry_step import reason_to_skip
 
     settings = TrainSettings.from_recipe(recipe)
-    found = list(estimate_memory_on_verl(settings) if engine == "verl" else estimate_memory(settings))
+    found = list(estimate_memory_on_verl(settings) if engine == "verl" else estimate_memory(settings, engine))
     found += [*warn_of_setup(settings, engine), *lacks_of(engine, settings)]
     reason = "" if dry_step else reason_to_skip(settings, engine)
     if dry_step is False:

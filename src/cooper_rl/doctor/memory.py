@@ -2,7 +2,7 @@
 
 The estimate is computed from the models' configurations, without loading weights. In TRL and in plain torch it holds
 for data-parallel runs. Sharding the policy or the reward model divides its weights, gradients and optimiser by the
-number of ranks.
+number of ranks. On CUDA TRL computes the loss's logits in tiles; plain torch and verl are counted with all of them.
 
 On verl, policy and rollout server take turns on a device. The policy is sharded over all devices by FSDP2, and its
 shards stay on the device while the server generates. The server sleeps while the models are trained. verl keeps the
@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cooper_rl.engines.verl.limits import value_of
-from cooper_rl.engines.verl.translate import ROLLOUT, devices
+from cooper_rl.engines.verl.translate import ROLLOUT, computes_in_bfloat16, devices
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.settings.files import base_of, resolve_model
 from cooper_rl.settings.train import TrainSettings
@@ -28,6 +28,9 @@ FLOAT = 4  # bytes; master weights, gradients and Adam's moments are float32
 KEPT_PER_LAYER = 20
 HALF = 2  # bytes of a weight's copy under bfloat16 autocast
 LOGITS_COPIES = 3  # logits, their log-softmax and its gradient
+# TRL 1.16 (`trl.kernels.chunked_logprob`) makes the logits of so many tokens and words at a time. With Triton, which
+# torch brings for CUDA, each tile becomes its own log-softmax and gradient.
+TILE_TOKENS, TILE_WORDS = 4096, 32_768
 PROMPT_TOKENS = 256  # tokens assumed for a prompt where the data cannot be read here
 SAMPLE = 256  # problems whose prompts are counted
 GIB = 2**30
@@ -42,6 +45,7 @@ VLLM_SHARE = 0.3  # TRL's default of vllm_gpu_memory_utilization
 SERVER_SHARE = 0.5  # verl's default of gpu_memory_utilization
 PASSING = ("policy activations", "key-value cache", "reward model activations", VLLM_ASLEEP)  # these follow one another
 OFFLOADED = "reward model optimiser, in its step"  # in main memory between its steps (`reward_model_offload`)
+BUCKETS = "policy gradients' copy, for DDP"
 SHARDED = ("weights", "gradients and optimiser", "copy")
 SERVER = "rollout server, awake"
 POOL = "reward.reward_model"  # where `enable_resource_pool` gives the reward model devices of its own
@@ -81,25 +85,28 @@ def shape_of(path: str) -> Shape:
     return Shape(count, config.num_hidden_layers, config.hidden_size, config.vocab_size, heads * head)
 
 
-def estimate(settings: TrainSettings, *, device_gib: float = 0.0, runtime_bytes: int | None = None) -> dict[str, float]:
+def estimate(
+    settings: TrainSettings, *, device_gib: float = 0.0, runtime_bytes: int | None = None, engine: str = "trl"
+) -> dict[str, float]:
     """GiB by part, for one device. Not all parts exist at the same time; `total` gives the peak.
 
     Args:
+        engine: trl or plain.
         device_gib: the device's memory. vLLM in the training process takes a share of it.
         runtime_bytes: what the libraries need besides models; by default measured in this process.
     """
     policy = shape_of(resolve_model(settings.model_name_or_path, "policy"))
     tokens = prompt_tokens(settings) + settings.max_completion_length
+    ranks, on_device = int(os.environ.get("WORLD_SIZE", "1")), available()[0] != MAIN_MEMORY
     parts = {
         LIBRARIES: float(runtime_bytes if runtime_bytes is not None else library_bytes()),
-        **policy_bytes(settings, policy, tokens),
+        **policy_bytes(settings, policy, tokens, ranks=ranks, in_tiles=on_device and engine == "trl"),
     }
     known = settings.reward_model_type == "verifyrm"  # the sizes of any other type are not known
     if known and settings.needs_reward_model and settings.reward_model_name_or_path:
         reward = shape_of(resolve_model(settings.reward_model_name_or_path, "reward_model"))
         parts["reward model weights"] = FLOAT * reward.parameters
         if settings.cotrain:
-            ranks, on_device = int(os.environ.get("WORLD_SIZE", "1")), available()[0] != MAIN_MEMORY
             parts |= cotraining_bytes(settings, reward, tokens, ranks=ranks, on_device=on_device)
             assistant = settings.assistant_model  # without one, the reference policy is the assistant, if there is one
             in_process = settings.asks_assistant and not settings.assistant_base_url
@@ -122,23 +129,34 @@ def vllm_gib(settings: TrainSettings, device_gib: float) -> dict[str, float]:
     return {name: float(own.get("vllm_gpu_memory_utilization", VLLM_SHARE)) * device_gib}
 
 
-def policy_bytes(settings: TrainSettings, policy: Shape, tokens: int, *, by_autocast: bool = True) -> dict[str, float]:
+def policy_bytes(
+    settings: TrainSettings,
+    policy: Shape,
+    tokens: int,
+    *,
+    ranks: int = 1,
+    in_tiles: bool = False,
+    by_autocast: bool = True,
+) -> dict[str, float]:
     """Bytes of the policy and the reference policy.
 
     Args:
         tokens: the length of a prompt with its completion.
+        ranks: on several of them torch's DDP has a copy of the gradients, unless the policy is sharded.
+        in_tiles: the logits are not all made at once.
         by_autocast: bfloat16 comes by autocast, which leaves half of what is computed in float32.
     """
     batch, trained = settings.per_device_train_batch_size, _count_trained(policy, settings.lora_rank)
-    small = HALF if _in_16_bits(settings) else FLOAT
+    small = HALF if computes_in_bfloat16(settings) else FLOAT
     of_layers = _activation_bytes(batch * tokens, policy, bool(settings.gradient_checkpointing))
     cached = count_generated_at_once(settings) * tokens * policy.layers * policy.kv_width
     return {
         "policy weights": FLOAT * policy.parameters,
         "policy gradients and optimiser": 3 * FLOAT * trained,
+        **({BUCKETS: FLOAT * trained} if ranks > 1 and not _is_sharded(settings) else {}),
         "reference policy": FLOAT * policy.parameters if settings.beta and trained == policy.parameters else 0,
         "policy activations": (of_layers + _copy_bytes(settings, policy) if by_autocast else of_layers * small / FLOAT)
-        + batch * LOGITS_COPIES * settings.max_completion_length * policy.vocabulary * FLOAT,
+        + _head_bytes(settings, policy, in_tiles),
         "key-value cache": cached * (FLOAT + small),  # rotary embeddings leave keys in float32
     }
 
@@ -182,11 +200,23 @@ def cotraining_bytes(
     return parts
 
 
-def _in_16_bits(settings: TrainSettings) -> bool:
-    """Whether the run computes in bfloat16; where the settings leave it to the device, by whether there is a GPU."""
-    import torch
+def _is_sharded(settings: TrainSettings) -> bool:
+    """Whether the recipe or accelerate's launcher shards the policy."""
+    launched = (os.environ.get(f"ACCELERATE_USE_{name}", "").lower() for name in ("FSDP", "DEEPSPEED"))
+    return "true" in launched or any(settings.trainer_kwargs.get(name) for name in ("fsdp", "deepspeed"))
 
-    return torch.cuda.is_available() if settings.bf16 is None else settings.bf16
+
+def _head_bytes(settings: TrainSettings, policy: Shape, in_tiles: bool) -> int:
+    """What the completions' log-probabilities need beside the layers: their logits, or one tile of them.
+
+    With tiles come the completions' hidden states, their gradient, and that of the head before it is added up.
+    """
+    tokens = settings.per_device_train_batch_size * settings.max_completion_length
+    if not in_tiles:
+        return tokens * LOGITS_COPIES * policy.vocabulary * FLOAT
+    tile = min(tokens, TILE_TOKENS) * TILE_WORDS * (HALF if computes_in_bfloat16(settings) else FLOAT)
+    of_head = 0 if settings.lora_rank else policy.vocabulary
+    return tile + FLOAT * policy.hidden * (2 * tokens + of_head)
 
 
 def _activation_bytes(tokens: int, shape: Shape, recomputed: bool) -> float:
@@ -197,7 +227,7 @@ def _activation_bytes(tokens: int, shape: Shape, recomputed: bool) -> float:
 
 def _copy_bytes(settings: TrainSettings, shape: Shape) -> int:
     """The weights' copies that a forward pass under autocast makes."""
-    return HALF * shape.parameters if _in_16_bits(settings) else 0
+    return HALF * shape.parameters if computes_in_bfloat16(settings) else 0
 
 
 def prompt_tokens(settings: TrainSettings) -> int:

@@ -16,7 +16,7 @@ from transformers import get_scheduler
 from transformers.integrations import get_available_reporting_integrations, get_reporting_integration_callbacks
 from trl import GRPOConfig
 
-from cooper_rl.distributed import has_bfloat16
+from cooper_rl.distributed import precision
 from cooper_rl.errors import BadInputError
 from cooper_rl.jsonl import finite
 from cooper_rl.records import Batch
@@ -40,7 +40,8 @@ class CooperConfig(TrainerSettings, GRPOConfig):  # type: ignore[misc]
         self.output_dir = self.output_dir or "trainer_output"  # TRL's own default
         if not torch.accelerator.is_available():
             self.use_cpu = True  # otherwise torchrun on CPUs gives each process a process group of its own
-        self.bf16, self.tf32 = precision(self)
+        args: Any = self
+        self.bf16, self.tf32 = precision(args.bf16, args.tf32, fp16=args.fp16, use_cpu=args.use_cpu)
         GRPOConfig.__post_init__(self)
         if self.scale_rewards not in ("group", "batch", "none"):  # TRL itself checks this only in its first step
             raise BadInputError(f"scale_rewards = {self.scale_rewards!r}: must be group, batch or none")
@@ -49,13 +50,6 @@ class CooperConfig(TrainerSettings, GRPOConfig):  # type: ignore[misc]
         check_cycle(self)
         check_reporters(self.report_to)
         check_schedule(self)
-
-
-def precision(args: Any) -> tuple[bool, bool | None]:
-    """`bf16` and `tf32`: as they are given, else on where the GPU computes in bfloat16."""
-    able = not args.use_cpu and has_bfloat16()
-    bf16 = able and not args.fp16 if args.bf16 is None else args.bf16
-    return bf16, True if able and args.tf32 is None else args.tf32
 
 
 def uses_per_batch(args: Any) -> int:

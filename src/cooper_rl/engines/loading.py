@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from cooper_rl.engines.config import CooperConfig
 
 Triples = Sequence[LabelledCompletion] | str | Path
+PRECISION = ("tf32", "fp16", "use_cpu")  # fields of TRL's that a computation in bfloat16 depends on
 PACKAGES = ("torch", "transformers", "trl", "accelerate", "datasets", "math-verify", "reasoning-gym", "cooper-rl")
 
 
@@ -68,7 +69,7 @@ def settings_of(recipe: Mapping[str, Any]) -> tuple[TrainSettings, CooperConfig]
         raise BadInputError(f"settings: {' '.join(str(error).split())}") from error
 
 
-def load_parts(named: TrainRecipe, config: TrainerSettings) -> Parts:
+def load_parts(named: TrainSettings, config: TrainerSettings) -> Parts:
     """Loads the parts that a run needs, and no others."""
     problems = training_problems(named)
     reward_model = load_reward_model(named, config) if config.needs_reward_model else None
@@ -92,7 +93,7 @@ def load_labelled(
     return rehearsal, anchors
 
 
-def load_reward_model(named: TrainRecipe, config: TrainerSettings) -> VerifyRM | RewardModel:
+def load_reward_model(named: TrainSettings, config: TrainerSettings) -> VerifyRM | RewardModel:
     """The reward model of the type that the recipe names, with adapters if the recipe sets their rank."""
     assert named.reward_model_name_or_path
     path = resolve_model(named.reward_model_name_or_path, "reward_model")
@@ -103,7 +104,8 @@ def load_reward_model(named: TrainRecipe, config: TrainerSettings) -> VerifyRM |
             raise BadInputError(f"reward_model_lora_rank: {named.reward_model_type} has no adapters; leave it out")
         reward_model.add_adapters(named.reward_model_lora_rank, named.reward_model_lora_alpha)
     if isinstance(reward_model, VerifyRM):
-        reward_model.autocast = torch.bfloat16 if config.bf16 else None
+        given = {name: named.trainer_kwargs[name] for name in PRECISION if name in named.trainer_kwargs}
+        reward_model.autocast = torch.bfloat16 if distributed.start_precision(config.bf16, **given) else None
     return reward_model
 
 

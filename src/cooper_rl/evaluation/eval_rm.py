@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cooper_rl.distributed import start_precision
 from cooper_rl.domains.own_data import local_copy
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.judges import (
@@ -52,7 +53,7 @@ class EvalSettings:
     heldout: float | None = None  # only the questions that train-rm holds out with this heldout_fraction and seed
     aliases: bool = True  # score under the alias that a completion fits best, where the record has aliases
     probes: bool = True
-    bf16: bool = False  # compute the model's forward passes in bfloat16
+    bf16: bool | None = None  # compute the model's forward passes in bfloat16; None: where the GPU has it
     probe_problems: int = 100
     bootstrap_samples: int = 1000
     seed: int = 0
@@ -146,7 +147,7 @@ def load_model(settings: EvalSettings) -> VerifyRM | None:
         return None
     from cooper_rl.verifyrm import VerifyRM
 
-    return VerifyRM.from_pretrained(settings.model, bf16=settings.bf16)
+    return VerifyRM.from_pretrained(settings.model, bf16=start_precision(settings.bf16))
 
 
 def make_judges(settings: EvalSettings, model: VerifyRM | None) -> dict[str, Judge]:

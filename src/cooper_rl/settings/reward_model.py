@@ -100,8 +100,9 @@ class OptimiserSettings:
     """Beta 2 of AdamW: decay of the running mean of the squared gradients."""
     max_grad_norm: float = setting(1.0, least=0)
     """Clip the gradient to this norm."""
-    bf16: bool = False
-    """Compute forward passes in bfloat16; weights stay float32."""
+    bf16: bool | None = None
+    """Compute forward passes in bfloat16; weights stay float32. null is true on a GPU that has it, and turns on TF32
+    for the float32 products there; elsewhere null is false."""
     gradient_checkpointing: bool | None = None
     """Recompute activations in the backward pass, which saves memory and takes longer; null does it where the device is
     no CPU."""

@@ -145,8 +145,8 @@ class PolicySettings(RunSettings):
     use_bias_correction_kl: bool = False
     """Correct the KL estimate by the importance ratio; false is the plain k3 estimate."""
     bf16: bool | None = None
-    """Compute forward passes in bfloat16; weights stay float32. null is true with the engine trl on a GPU that has it,
-    and turns on TF32 for the float32 products there; elsewhere null is false."""
+    """Compute forward passes in bfloat16; weights stay float32. null is true on a GPU that has it, and turns on TF32
+    for the float32 products there; elsewhere, and with the engine plain, null is false."""
     gradient_checkpointing: bool | None = None
     """Recompute activations in the backward pass, which saves memory and takes longer; null means false."""
     logging_steps: float = setting(1, least=0)

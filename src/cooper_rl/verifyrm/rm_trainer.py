@@ -28,6 +28,7 @@ from transformers import (
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from cooper_rl.checkpoints import complete_checkpoint
+from cooper_rl.distributed import precision
 from cooper_rl.packing import cut, pad
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
@@ -286,6 +287,7 @@ class Reporter(TrainerCallback):  # type: ignore[misc]
 def arguments(config: RewardModelTrainConfig, *, evaluated: bool) -> TrainingArguments:
     """The Trainer's own settings, without the number of steps (`count_steps`)."""
     stopping, on_cpu = bool(config.early_stopping_patience) and evaluated, not torch.accelerator.is_available()
+    bf16, tf32 = precision(config.bf16, use_cpu=on_cpu)
     recomputes = not on_cpu if config.gradient_checkpointing is None else config.gradient_checkpointing
     return TrainingArguments(
         output_dir=config.output_dir,
@@ -293,7 +295,8 @@ def arguments(config: RewardModelTrainConfig, *, evaluated: bool) -> TrainingArg
         per_device_train_batch_size=config.per_device_train_batch_size,
         gradient_accumulation_steps=config.gradient_accumulation_steps,
         max_grad_norm=config.max_grad_norm,
-        bf16=config.bf16,
+        bf16=bf16,
+        tf32=tf32,
         # without it, torchrun on CPUs gives each process a process group of its own
         use_cpu=on_cpu,
         logging_steps=config.logging_steps,

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from cooper_rl.checkpoints import checkpoints, last_checkpoint
+from cooper_rl.distributed import precision
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import THRESHOLD, LabelledCompletion
 from cooper_rl.settings.files import check_model_folder, is_adapters, resolve_model, written_base
@@ -93,8 +94,9 @@ def read_finished_figures(folder: Path, config: RewardModelTrainConfig) -> dict[
 
 
 def recipe_of(config: RewardModelTrainConfig) -> dict[str, Any]:
-    """The settings as `RECIPE` has them: without the folder, which may be moved."""
-    return {key: value for key, value in asdict(config).items() if key != "output_dir"}
+    """The settings as `RECIPE` has them: without the folder, which may be moved, and with what `bf16` came to here."""
+    own = {**asdict(config), "bf16": precision(config.bf16)[0]}
+    return {key: value for key, value in own.items() if key != "output_dir"}
 
 
 def checkpoint_of(folder: Path, *, resume: bool) -> Path | None:

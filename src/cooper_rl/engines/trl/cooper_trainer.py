@@ -23,7 +23,7 @@ from cooper_rl.fast.lean import LeanGRPOTrainer
 from cooper_rl.generation import Generator
 from cooper_rl.generation.in_process import TransformersGenerator
 from cooper_rl.settings.method import CooperSettings
-from cooper_rl.settings.train import TrainRecipe
+from cooper_rl.settings.train import TrainSettings
 from cooper_rl.verifyrm.rm_trainer import take_up
 from cooper_rl.verifyrm.stored import adapter_settings
 
@@ -133,7 +133,7 @@ def run_training(recipe: Mapping[str, Any], *, resume: bool = False) -> None:
         raise CooperError(f"{folder}: the run ended after step {step} of {config.max_steps}; see its log")
 
 
-def build_trainer(named: TrainRecipe, config: CooperConfig) -> CooperTrainer:
+def build_trainer(named: TrainSettings, config: CooperConfig) -> CooperTrainer:
     """The trainer with its models, data and held-out measurements."""
     parts = load_parts(named, config)
     return CooperTrainer(

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from cooper_rl.distributed import has_bfloat16
+from cooper_rl.distributed import precision
 from cooper_rl.engines.verl.limits import check_method, devices, value_of
 from cooper_rl.engines.verl.verl_data import DataFiles
 from cooper_rl.errors import BadInputError
@@ -134,7 +134,7 @@ def _optimiser(settings: TrainSettings) -> dict[str, Any]:
 def _engine(settings: TrainSettings) -> dict[str, Any]:
     """The policy sharded by FSDP2 with float32 weights; forward passes may be in bfloat16."""
     kind = "bf16" if computes_in_bfloat16(settings) else "fp32"
-    precision = {"param_dtype": kind, "reduce_dtype": "fp32", "buffer_dtype": "fp32"}
+    types = {"param_dtype": kind, "reduce_dtype": "fp32", "buffer_dtype": "fp32"}
     return {
         **_attention(settings),
         "actor_rollout_ref.model.path": policy_path(settings.model_name_or_path),
@@ -142,9 +142,9 @@ def _engine(settings: TrainSettings) -> dict[str, Any]:
         f"{ACTOR}.strategy": "fsdp2",
         f"{ACTOR}.fsdp_config.strategy": "fsdp2",
         f"{ACTOR}.fsdp_config.seed": settings.seed,
-        f"+{ACTOR}.fsdp_config.mixed_precision": precision,
+        f"+{ACTOR}.fsdp_config.mixed_precision": types,
         f"{REF}.fsdp_config.strategy": "fsdp2",
-        f"+{REF}.fsdp_config.mixed_precision": precision,
+        f"+{REF}.fsdp_config.mixed_precision": types,
         f"{ACTOR}.data_loader_seed": settings.seed,
         f"{ACTOR}.ppo_mini_batch_size": prompts_per_step(settings),  # one optimiser step on each batch
         f"{ACTOR}.ppo_micro_batch_size_per_gpu": settings.per_device_train_batch_size,
@@ -170,7 +170,7 @@ def _attention(settings: TrainSettings) -> dict[str, Any]:
 
 def computes_in_bfloat16(settings: TrainSettings) -> bool:
     """`bf16` as it is given, else whether the GPU of this process, which starts verl, has bfloat16."""
-    return has_bfloat16() if settings.bf16 is None else bool(settings.bf16)
+    return precision(settings.bf16)[0]
 
 
 def packs(settings: TrainSettings) -> bool:
