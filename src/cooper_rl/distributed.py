@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cooper_rl.errors import BadInputError
+from cooper_rl.errors import BadInputError, CooperError
 
 if TYPE_CHECKING:
     import torch
@@ -61,13 +61,24 @@ def most(count: int, device: torch.device) -> int:
 
 
 def of_first(make: Callable[[], Item]) -> Item:
-    """What `make` gives on the first rank, for all ranks; the others do not call it. Every rank calls this."""
+    """What `make` gives on the first rank, for all ranks; the others do not call it. Every rank calls this.
+
+    Raises:
+        CooperError: as `make` does, on all ranks.
+    """
     import torch.distributed as dist
 
     if size() == 1:
         return make()
-    found: list[Any] = [make() if rank() == 0 else None]
+    found: list[Any] = [None, None]
+    if rank() == 0:
+        try:
+            found[0] = make()
+        except CooperError as error:  # else the other ranks would wait for it
+            found[1] = error
     dist.broadcast_object_list(found, src=0)
+    if found[1] is not None:
+        raise found[1]
     return found[0]  # type: ignore[no-any-return]
 
 

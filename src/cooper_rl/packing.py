@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,29 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+
+
+class IdRows:
+    """Rows of token ids, 4 bytes each; as Python's numbers they take 8, and 28 more above 256."""
+
+    def __init__(self) -> None:
+        self.flat, self.ends = array("i"), array("q", [0])
+
+    def append(self, ids_T: Sequence[int]) -> None:
+        """Adds a row."""
+        self.flat.extend(ids_T)
+        self.ends.append(len(self.flat))
+
+    def lengths(self) -> list[int]:
+        """The number of ids of each row."""
+        return [end - start for start, end in pairwise(self.ends)]
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def __getitem__(self, row: int) -> list[int]:
+        place = range(len(self))[row]
+        return self.flat[self.ends[place] : self.ends[place + 1]].tolist()
 
 
 def pad(ids_B_T: Sequence[Sequence[int]], pad_id: int) -> tuple[Tensor, Tensor]:

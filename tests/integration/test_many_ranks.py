@@ -1,5 +1,6 @@
 """What would be wrong or hang on several ranks: on two gloo processes, or with the switch of a sharded policy set."""
 
+import json
 import os
 import subprocess
 from types import SimpleNamespace
@@ -153,6 +154,38 @@ dist.destroy_process_group()
 """
 
 
+RESUMED = """
+import json, os, sys
+from pathlib import Path
+from cooper_rl import checkpoints
+from cooper_rl.distributed import of_first, rank
+from cooper_rl.errors import BadInputError
+from cooper_rl.settings.files import resolve_model
+from cooper_rl.settings.reward_model import RewardModelTrainConfig
+from cooper_rl.verifyrm.train_rm import train_reward_model
+folder, read, own = Path(sys.argv[1]) / "rm", [], checkpoints._fingerprint
+checkpoints._fingerprint = lambda path: read.append(path.name) or own(path)
+config = RewardModelTrainConfig(model_name_or_path=resolve_model("nano", "reward_model"), output_dir=str(folder),
+    train_files=[sys.argv[1] + "/triples.jsonl"], max_steps=2, save_steps=1, per_device_train_batch_size=4,
+    heldout_fraction=0)
+train_reward_model(config)
+def damage():
+    record = json.loads((folder / "recipe.json").read_text())
+    (folder / "recipe.json").unlink()
+    (folder / "checkpoint-2" / "trainer_state.json").write_text("damaged")
+    return record
+before = of_first(damage)
+read.clear()
+train_reward_model(config, resume=True)
+after = of_first(lambda: json.loads((folder / "recipe.json").read_text()))
+try:
+    train_reward_model(config)
+except BadInputError as error:
+    refused = "already holds checkpoints" in str(error)
+sys.stdout.write(f"{rank()} read {bool(read)}, same {after == before}, refused {refused}\\n")
+"""
+
+
 def on_two_ranks(code, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(code)
@@ -172,6 +205,17 @@ def test_the_first_rank_alone_reads_the_checkpoints_through(tmp_path):
         complete_checkpoint(folder, step)
     (tmp_path / "checkpoint-2" / "weights").write_bytes(b"00")
     assert sorted(on_two_ranks(CHECKED, tmp_path)) == ["0 found checkpoint-1, read 2", "1 found checkpoint-1, read 0"]
+
+
+@pytest.mark.slow  # two processes
+def test_the_first_rank_alone_finds_what_a_reward_model_s_training_goes_on_from(tmp_path):
+    """Both read the checkpoints through, and renamed the damaged one: the second rank ended with an error."""
+    rows = [{"question": f"What is {i}?", "reference_answer": str(i), "completion": f"It is {i}."} for i in range(16)]
+    lines = [json.dumps({**row, "label": i % 2}) + "\n" for i, row in enumerate(rows)]
+    (tmp_path / "triples.jsonl").write_text("".join(lines))
+    told = "same True, refused True"
+    assert sorted(on_two_ranks(RESUMED, tmp_path)) == [f"0 read True, {told}", f"1 read False, {told}"]
+    assert (tmp_path / "rm" / "damaged-checkpoint-2").is_dir()
 
 
 @pytest.mark.slow  # two processes

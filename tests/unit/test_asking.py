@@ -218,7 +218,7 @@ def test_outputs_and_names_that_would_lose_something_are_refused(tmp_path):
 def test_a_local_copy_of_another_form_names_its_record(tmp_path, monkeypatch):
     (tmp_path / "gsm8k_test.jsonl").write_text('{"question": "1 + 1?"}\n')
     monkeypatch.setenv("COOPER_DATA_DIR", str(tmp_path))
-    with pytest.raises(BadInputError, match=r"gsm8k_test\.jsonl record 1: not of gsm8k"):
+    with pytest.raises(BadInputError, match=r"gsm8k_test\.jsonl:1: not of gsm8k"):
         Gsm8k().read("test")
 
 

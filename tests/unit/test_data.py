@@ -2,7 +2,10 @@
 
 import gzip
 import json
+import os
 import random
+import subprocess
+import sys
 
 import pytest
 
@@ -155,13 +158,82 @@ def test_the_problems_of_a_large_file_stay_on_the_disk(mapped, tmp_path, monkeyp
         problems = training_problems(named)
         assert list(problems) == load_problems(path) == expected
         assert [problems[-2], *problems[5:7]] == [expected[-2], *expected[5:7]]
-        drawn = training_problems(TrainSettings(dataset_name=path, dataset_size=5, dataset_seed=3))
-    assert drawn == random.Random(3).sample(expected, 5)
+        for size in (5, 2500):
+            drawn = training_problems(TrainSettings(dataset_name=path, dataset_size=size, dataset_seed=3))
+            assert list(drawn) == load_problems(path, size=size, seed=3) == random.Random(3).sample(expected, size)
+            assert training_rows(drawn)["question"] == [problem.question for problem in drawn]
+            assert drawn.data.cache_files == problems.data.cache_files, "what is drawn stays on the disk"
+        context.setattr(own_data, "READ_BY", ())
+        with pytest.raises(TypeError, match="not callable"):
+            training_problems(named)  # by other code it is read anew
     rows = training_rows(problems, "Be brief.")
     assert rows.cache_files, "the rows of a trainer are on the disk too"
     assert rows[2990:] == training_rows(expected, "Be brief.")[2990:]
     write(tmp_path / "a.jsonl", *records[:2])
     assert load_problems(path) == expected[:2], "a changed file is read anew"
+
+
+def test_dapo_is_read_once_and_each_problem_stays_on_the_disk(mapped, tmp_path, monkeypatch):
+    import pyarrow
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(dapo_rows(100)), tmp_path / "dapo-math-17k.parquet")
+    monkeypatch.setenv("COOPER_DATA_DIR", str(tmp_path))
+    expected = find_domain("dapo-math-17k").read("train")
+    named = TrainSettings(dataset_name="dapo-math-17k")
+    check_named_problems(named)
+    monkeypatch.setattr(own_data, "read_records", None)  # it is not read again
+    problems = training_problems(named)
+    assert len(problems) == 2 and list(problems) == load_problems("dapo-math-17k") == expected
+    assert problems.data.cache_files and training_rows(problems).cache_files
+    (drawn,) = training_problems(TrainSettings(dataset_name="dapo-math-17k", dataset_size=1, dataset_seed=1))
+    assert drawn == random.Random(1).sample(expected, 1)[0]
+
+
+def test_a_large_hub_data_set_is_read_once_until_it_changes(mapped, monkeypatch):
+    import datasets
+
+    rows = [dapo_rows(100), dapo_rows(1)[:1]]
+    there = [datasets.Dataset.from_list(each) for each in rows]
+    read = []
+    own_problems = own_data.own_problems
+    monkeypatch.setattr(own_data, "own_problems", lambda records, *a: read.append(1) or own_problems(records, *a))
+    for loaded, count in zip(there, (2, 1), strict=True):
+        monkeypatch.setattr(datasets, "load_dataset", lambda *_, found=loaded, **__: found)
+        expected = find_domain("own/dapo").read("train")
+        read.clear()
+        for _ in range(2):
+            problems = training_problems(TrainSettings(dataset_name="own/dapo"))
+            assert list(problems) == expected and len(problems) == count and problems.data.cache_files
+        assert len(read) == 1
+        named = load_problems("dapo-math-17k")
+        assert [p.problem_id for p in named] == [f"dapo-math-17k-{i}" for i in range(count)]
+
+
+ONE_OF_TWO = """
+import sys
+from cooper_rl.domains import own_data, training_problems
+from cooper_rl.settings.train import TrainSettings
+read, own = [], own_data.read_records
+own_data.MAPPED_BYTES = 0
+own_data.read_records = lambda path: read.append(path) or own(path)
+problems = training_problems(TrainSettings(dataset_name="dapo-math-17k"))
+sys.stdout.write(f"{len(read)} read, {len(problems)} problems, {problems[1].reference_answer}")
+"""
+
+
+def test_of_two_processes_one_reads_dapo(tmp_path):
+    import pyarrow
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(dapo_rows(3000)), tmp_path / "dapo-math-17k.parquet")
+    places = {"COOPER_DATA_DIR": str(tmp_path), "HF_DATASETS_CACHE": str(tmp_path / "cache")}
+    given = {"env": {**os.environ, **places}, "stdout": subprocess.PIPE, "text": True}
+    both = [subprocess.Popen([sys.executable, "-c", ONE_OF_TWO], **given) for _ in range(2)]
+    assert sorted(each.communicate(timeout=120)[0] for each in both) == [
+        "0 read, 2 problems, 34",
+        "1 read, 2 problems, 34",
+    ]
 
 
 def test_where_the_cache_cannot_be_written_a_large_file_is_read_into_memory(mapped, tmp_path, monkeypatch, caplog):

@@ -30,7 +30,7 @@ from cooper_rl.verifyrm.losses import bce_loss
 from cooper_rl.verifyrm.model import VerifyRMSettings
 from cooper_rl.verifyrm.rm_trainer import LengthBuckets, RewardModelTrainer, lr_factor
 from cooper_rl.verifyrm.train_rm import fit_temperature, train_reward_model, training_data
-from cooper_rl.verifyrm.triples import evaluate, read_triples
+from cooper_rl.verifyrm.triples import Examples, evaluate, prefix_targets, read_triples
 from ranks import COOPER
 from rounding import assert_same_but_for_rounding
 from studies.nano.triples import written_triples
@@ -394,6 +394,21 @@ def test_calibration_is_found_and_stored(nano_reward_model, train_file, tmp_path
     assert loaded.settings.temperature != 1.0
     z = loaded.logits(["a"], ["1"], ["1"])
     assert torch.allclose(loaded.score(["a"], ["1"], ["1"]), torch.sigmoid(z / loaded.settings.temperature))
+
+
+def test_token_ids_to_train_on_are_kept_in_four_bytes_each(nano_reward_model, stepped_file, monkeypatch):
+    made = read_triples(stepped_file)[:7]
+    ids = nano_reward_model.encode(made)
+    targets = prefix_targets(nano_reward_model, made, ids, "line")
+    monkeypatch.setattr("cooper_rl.verifyrm.triples.BATCH", 3)
+    plain, stepped = (Examples(nano_reward_model, made, steps) for steps in (None, "line"))
+    assert list(plain) == [{"ids": own, "label": float(t.correct)} for own, t in zip(ids, made, strict=True)]
+    own = [{"places": places, "step_labels": labels} for places, labels in targets]
+    assert list(stepped) == [a | b for a, b in zip(plain, own, strict=True)] and any(places for places, _ in targets)
+    assert plain.ids.lengths() == list(map(len, ids)) and plain[-1]["ids"] == ids[-1]
+    assert plain.ids.flat.itemsize * len(plain.ids.flat) == 4 * sum(map(len, ids))
+    with pytest.raises(IndexError):
+        plain[7]
 
 
 def test_buckets_repeat_by_epoch():

@@ -90,8 +90,16 @@ class StoredDomain(Domain):
 
     def problems(self, split: str, size: int | None, seed: int) -> list[Problem]:
         """All problems of a split, or `size` of them at random."""
+        return list(self.draw(split, size, seed))
+
+    def draw(self, split: str, size: int | None, seed: int) -> Sequence[Problem]:
+        """As `problems`; what `open_split` leaves on the disk stays there."""
         self.check_split(split)
         problems = self.open_split(split)
         if size is None or size >= len(problems):
-            return list(problems)
-        return random.Random(seed).sample(problems, size)
+            return problems
+        return self.select(problems, random.Random(seed).sample(range(len(problems)), size))
+
+    def select(self, problems: Sequence[Problem], places: Sequence[int]) -> Sequence[Problem]:
+        """Those of the problems of `open_split` that are at these places, in this order."""
+        return [problems[place] for place in places]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import TypeVar
 
-from cooper_rl.domains.domain import Domain, Truth
+from cooper_rl.domains.domain import Domain, StoredDomain, Truth
 from cooper_rl.domains.generated import PREFIX, ReasoningGymTask
 from cooper_rl.domains.own_data import FileSet, HubSet
 from cooper_rl.errors import BadInputError
@@ -17,6 +18,7 @@ from cooper_rl.tables import is_hub_id
 
 logger = logging.getLogger(__name__)
 
+Problems = TypeVar("Problems", bound=Sequence[Problem])
 GROUP = "cooper_rl.domains"
 KNOWN = {  # import paths, so that a domain is imported only when it is named
     "nano": "cooper_rl.domains.nano.arithmetic:Arithmetic",
@@ -88,7 +90,10 @@ def load_problems(
         BadInputError: the name or split is unknown, a record is bad, or there is no problem.
         BackendError: the hub could not be read.
     """
-    problems = find_domain(name, config, reference_column).problems(split, size, seed)
+    return _some(find_domain(name, config, reference_column).problems(split, size, seed), name, split)
+
+
+def _some(problems: Problems, name: str, split: str) -> Problems:
     if not problems:
         raise BadInputError(f"{name}: split {split!r} has no problem with an answer")
     return problems
@@ -123,23 +128,14 @@ def truth_of(name: str) -> Truth | None:
 
 
 def training_problems(named: TrainRecipe) -> Sequence[Problem]:
-    """The problems that the policy is trained on; those of a large file stay on the disk.
+    """The problems that the policy is trained on; those of a large table stay on the disk.
 
     Raises:
         MissingFileError, BadInputError, BackendError: as `load_problems`.
     """
     domain = find_domain(named.dataset_name, named.dataset_config, named.reference_column)
-    if isinstance(domain, FileSet) and named.dataset_size is None:
-        domain.check(named.dataset_split)
-        return domain.open_split(named.dataset_split)
-    return load_problems(
-        named.dataset_name,
-        split=named.dataset_split,
-        size=named.dataset_size,
-        seed=named.dataset_seed,
-        config=named.dataset_config,
-        reference_column=named.reference_column,
-    )
+    drawn = domain.draw if isinstance(domain, StoredDomain) else domain.problems
+    return _some(drawn(named.dataset_split, named.dataset_size, named.dataset_seed), domain.name, named.dataset_split)
 
 
 def heldout_problems(named: TrainRecipe) -> list[Problem]:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import logging
 import re
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from cooper_rl.columns import after_marker, decimal_of, user_text, without_annotations
-from cooper_rl.domains.domain import StoredDomain
-from cooper_rl.domains.own_data import local_copy
+from cooper_rl.domains.own_data import Table, TableSet, local_copy
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import Problem
-from cooper_rl.tables import from_hub, read_records
+from cooper_rl.tables import from_hub
 
 logger = logging.getLogger(__name__)
 _LAYOUT = re.compile(r"(\s|\\\\|\\noindent|\\end\{problem\})+$")  # what MathOdyssey's LaTeX source has after a text
@@ -41,7 +40,7 @@ class Fields(NamedTuple):
     worked_solution: str = ""
 
 
-class PublicSet(StoredDomain):
+class PublicSet(TableSet):
     """A published data set.
 
     Attributes:
@@ -60,41 +59,48 @@ class PublicSet(StoredDomain):
 
     @staticmethod
     @abstractmethod
-    def fields(record: dict[str, Any]) -> Fields:
-        """Question, answer and worked solution of a published record. `read` leaves out a record without an answer."""
+    def fields(record: Mapping[str, Any]) -> Fields:
+        """Question, answer and worked solution of a published record. A record without an answer is left out."""
 
-    def read(self, split: str) -> list[Problem]:
-        """All problems of a split that have an answer.
+    def table(self, split: str) -> Table:
+        """The copy in COOPER_DATA_DIR, else the split on the hub.
 
         Raises:
             BackendError: neither a local copy nor the hub could be read.
         """
         path = local_copy(self.local[split])
-        records = (record for _, record in read_records(path)) if path else from_hub(*self.hub[split])
-        problems, unanswered, seen = [], 0, set[str]()
-        for index, record in enumerate(records):
+        return Table.of_file(path) if path else Table.of_hub(self.name, from_hub(*self.hub[split]))
+
+    def problems_of(self, records: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[Problem]:
+        """The records that have an answer, as problems.
+
+        Raises:
+            BadInputError: a record is not of this data set.
+        """
+        unanswered, seen = 0, set[str]()
+        for index, (place, record) in enumerate(records):
             try:
                 question, answer, solution = self.fields(record)
             except (KeyError, ValueError, AttributeError, TypeError) as error:
                 told = f"{type(error).__name__}: {error}"
-                raise BadInputError(f"{path or self.name} record {index + 1}: not of {self.name} ({told})") from error
+                raise BadInputError(f"{place}: not of {self.name} ({told})") from error
             if not answer or not question:
                 unanswered += 1
                 continue
-            if self.repeated and question in seen:
-                continue
-            seen.add(question)
-            metadata = {"worked_solution": solution}
-            problems.append(Problem(question, str(answer), self.name, f"{self.name}-{index}", metadata))
+            if self.repeated:
+                if question in seen:
+                    continue
+                seen.add(question)
+            metadata = {"worked_solution": solution} if solution else {}
+            yield Problem(question, str(answer), self.name, f"{self.name}-{index}", metadata)
         if unanswered:
             logger.warning("%s: %d records without an answer left out", self.name, unanswered)
-        return problems
 
     def check(self, split: str) -> None:
         """Checks the name of the split and, if there is a local copy, its records. The hub is not asked."""
         self.check_split(split)
         if local_copy(self.local[split]):
-            self.read(split)
+            self.open_split(split)
 
 
 class Gsm8k(PublicSet):
@@ -105,7 +111,7 @@ class Gsm8k(PublicSet):
     hub: ClassVar = {split: HubPlace("openai/gsm8k", "main", split) for split in ("train", "test")}
 
     @staticmethod
-    def fields(record: dict[str, Any]) -> Fields:
+    def fields(record: Mapping[str, Any]) -> Fields:
         return Fields(record["question"], after_marker(record["answer"]), without_annotations(record["answer"]))
 
 
@@ -117,7 +123,7 @@ class Math(PublicSet):
     hub: ClassVar = {"train": HubPlace("nlile/hendrycks-MATH-benchmark", None, "train")}
 
     @staticmethod
-    def fields(record: dict[str, Any]) -> Fields:
+    def fields(record: Mapping[str, Any]) -> Fields:
         return Fields(record["problem"], record.get("answer"), record.get("solution", ""))
 
 
@@ -142,7 +148,7 @@ class DapoMath(PublicSet):
     hub: ClassVar = {"train": HubPlace("BytedTsinghua-SIA/DAPO-Math-17k", None, "train")}
 
     @staticmethod
-    def fields(record: dict[str, Any]) -> Fields:
+    def fields(record: Mapping[str, Any]) -> Fields:
         question = user_text(record["prompt"]).strip()
         framed = _FRAME.fullmatch(question)
         return Fields(framed["question"] if framed else question, record["reward_model"]["ground_truth"])
@@ -156,7 +162,7 @@ class Svamp(PublicSet):
     hub: ClassVar = {"test": HubPlace("ChilleD/SVAMP", None, "test")}
 
     @staticmethod
-    def fields(record: dict[str, Any]) -> Fields:
+    def fields(record: Mapping[str, Any]) -> Fields:
         return Fields(f"{record['Body'].strip()} {record['Question'].strip()}", decimal_of(float(record["Answer"])))
 
 
@@ -168,7 +174,7 @@ class OlympiadBench(PublicSet):
     hub: ClassVar = {"test": HubPlace("Hothan/OlympiadBench", "OE_TO_maths_en_COMP", "train")}
 
     @staticmethod
-    def fields(record: dict[str, Any]) -> Fields:
+    def fields(record: Mapping[str, Any]) -> Fields:
         answer = record["final_answer"]
         return Fields(record["question"], answer[0] if isinstance(answer, list) else answer)
 
@@ -184,7 +190,7 @@ class Odyssey(PublicSet):
     hub: ClassVar = {"test": HubPlace("MathOdyssey/MathOdyssey", None, "test")}
 
     @staticmethod
-    def fields(record: dict[str, Any]) -> Fields:
+    def fields(record: Mapping[str, Any]) -> Fields:
         if "answer" not in record:
             (record,) = record.values()
         names = ("problem_statement", "problem", "question")
@@ -201,6 +207,6 @@ class Aqua(PublicSet):
     hub: ClassVar = {"test": HubPlace("deepmind/aqua_rat", "raw", "test")}
 
     @staticmethod
-    def fields(record: dict[str, Any]) -> Fields:
+    def fields(record: Mapping[str, Any]) -> Fields:
         question = f"{record['question']} Answer choices: {' '.join(record['options'])}"
         return Fields(question, record["correct"], record.get("rationale", ""))

@@ -32,11 +32,9 @@ from cooper_rl.distributed import precision
 from cooper_rl.packing import cut, pad
 from cooper_rl.records import LabelledCompletion
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
-from cooper_rl.steps import step_ends
 from cooper_rl.verifyrm.losses import bce_loss, prefix_loss, step_margin_loss, summed_over
 from cooper_rl.verifyrm.model import VerifyRM
-from cooper_rl.verifyrm.template import places_of
-from cooper_rl.verifyrm.triples import evaluate
+from cooper_rl.verifyrm.triples import Examples, evaluate
 
 
 class LengthBuckets:
@@ -95,22 +93,14 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
     ) -> None:
         self.reward_model, self.config, self.heldout = reward_model, config, heldout
         self.recent: list[dict[str, float]] = []
-        ids = reward_model.encode(train)
-        examples: list[dict[str, Any]] = [
-            {"ids": own, "label": float(t.correct)} for own, t in zip(ids, train, strict=True)
-        ]
-        if config.prefix_weight:
-            for example, steps in zip(
-                examples, prefix_targets(reward_model, train, ids, config.prefix_steps), strict=True
-            ):
-                example["places"], example["step_labels"] = steps
+        examples = Examples(reward_model, train, steps=config.prefix_steps if config.prefix_weight else None)
         right = sum(t.correct for t in train)
         self.positive_weight = (len(train) - right) / right if config.class_balance and right else 1.0
         size = config.per_device_train_batch_size
         args = arguments(config, evaluated=bool(heldout))
         ranks = args.world_size  # asking makes the process group, if there is to be one
         at_once = ranks * config.gradient_accumulation_steps
-        self.buckets = LengthBuckets([len(i) for i in ids], size, config.seed, at_once)
+        self.buckets = LengthBuckets(examples.ids.lengths(), size, config.seed, at_once)
         args.max_steps = count_steps(config, len(self.buckets), ranks)
         super().__init__(
             model=reward_model.model,
@@ -243,22 +233,6 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
             with (Path(self.config.output_dir) / "metrics.jsonl").open("a") as file:
                 file.write(json.dumps({"step": self.state.global_step, **logs}) + "\n")
         self.control = self.callback_handler.on_log(self.args, self.state, self.control, logs)
-
-
-def prefix_targets(
-    reward_model: VerifyRM, triples: Sequence[LabelledCompletion], ids_B_T: Sequence[Sequence[int]], kind: str
-) -> list[tuple[list[int], list[int]]]:
-    """For each triple the places in `ids_B_T` that its steps but the last end in, and the prefixes' labels, 1 or 0.
-
-    The last step's prefix is the whole completion, which has a loss of its own.
-
-    Args:
-        kind: what ends a step where a triple does not say it: `line` or `sentence`.
-    """
-    ends = [list(t.ends) or step_ends(t.completion, kind) for t in triples]
-    settings = reward_model.settings
-    places = places_of(reward_model.tokenizer, triples, ends, ids_B_T, with_reference=settings.with_reference)
-    return [(own[:-1], triple.prefix_labels(len(own) - 1)) for triple, own in zip(triples, places, strict=True)]
 
 
 class Reporter(TrainerCallback):  # type: ignore[misc]

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from cooper_rl.checkpoints import checkpoints, last_checkpoint
-from cooper_rl.distributed import precision
+from cooper_rl.distributed import of_first, precision
 from cooper_rl.errors import BadInputError
 from cooper_rl.records import THRESHOLD, LabelledCompletion
 from cooper_rl.settings.files import check_model_folder, is_adapters, resolve_model, written_base
@@ -23,7 +23,7 @@ from cooper_rl.synthesis.augment import augment_triples
 from cooper_rl.synthesis.other_reference import counterfactuals, mentioning_two, under_aliases
 from cooper_rl.verifyrm.losses import bce_loss
 from cooper_rl.verifyrm.model import VerifyRM, VerifyRMSettings
-from cooper_rl.verifyrm.rm_trainer import RewardModelTrainer
+from cooper_rl.verifyrm.rm_trainer import RewardModelTrainer, arguments
 from cooper_rl.verifyrm.stored import is_reward_model, round_adapters, set_difference, store_in_bfloat16
 from cooper_rl.verifyrm.template import render
 from cooper_rl.verifyrm.triples import evaluate, read_triples
@@ -54,7 +54,8 @@ def train_reward_model(
     if resume and (figures := read_finished_figures(folder, config)) is not None:
         logger.warning("%s: the training is finished already, nothing is left to do", folder)
         return figures
-    checkpoint = checkpoint_of(folder, resume=resume)
+    _ = arguments(config, evaluated=False).device  # asking makes the process group, if there is to be one
+    checkpoint = of_first(lambda: checkpoint_of(folder, resume=resume))
     train, heldout = training_data(config)
     torch.manual_seed(config.seed)
     reward_model = load(config)
@@ -74,8 +75,7 @@ def train_reward_model(
         round_adapters(reward_model.adapters)  # as they are stored, so that the figures are of what is saved
     reward_model.model.eval()
     if config.calibrate and heldout:
-        temperature = fit_temperature(reward_model, heldout)
-        reward_model.settings = replace(reward_model.settings, temperature=temperature)
+        reward_model.settings = replace(reward_model.settings, temperature=fit_temperature(reward_model, heldout))
     metrics = evaluate(reward_model.score_records, heldout) if heldout else {}
     if trainer.is_world_process_zero():
         own = reward_model.settings  # those of an existing VerifyRM, where training began with one

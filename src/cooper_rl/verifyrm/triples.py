@@ -1,4 +1,4 @@
-"""Labelled triples: read from files, scored as they stream in, and how well a reward model tells them apart.
+"""Labelled triples: read from files, encoded to train on, scored as they stream in, and how well they are told apart.
 
 Every error names file, record and field.
 """
@@ -28,14 +28,16 @@ from cooper_rl.jsonl import (
     records,
     text_field,
 )
+from cooper_rl.packing import IdRows
 from cooper_rl.records import THRESHOLD, LabelledCompletion, Scorable, Triple
 from cooper_rl.steps import step_ends
 from cooper_rl.tables import read_table
+from cooper_rl.verifyrm.template import places_of
 
 if TYPE_CHECKING:
     from cooper_rl.verifyrm.model import VerifyRM
 
-BATCH = 512  # records that are scored at once
+BATCH = 512  # records that are scored or encoded at once
 BETWEEN = "\n\n"  # what comes between steps that a record has one by one
 MEASURES: tuple[str, ...] = ("count", "accuracy", "balanced_accuracy", "precision", "recall")
 MEASURES += ("true_positives", "false_positives", "false_negatives", "true_negatives")
@@ -156,6 +158,49 @@ def score_rows(reward_model: VerifyRM, triples: Sequence[Triple], spans: str | N
     values = reward_model.step_values(triples, asked)
     for ends_S, values_S in zip(ends, values, strict=True):
         yield {"score": values_S[-1].item(), "step_ends": ends_S, "step_values": values_S.tolist()[: len(ends_S)]}
+
+
+class Examples(Sequence[dict[str, Any]]):
+    """Triples as a Trainer's data set: of each its token ids and its label, and where prefixes are taught, theirs.
+
+    Args:
+        steps: what ends a step where a triple does not say it: `line` or `sentence`. None teaches no prefixes.
+    """
+
+    def __init__(self, reward_model: VerifyRM, triples: Sequence[LabelledCompletion], steps: str | None) -> None:
+        self.steps, self.labels = steps, [float(triple.correct) for triple in triples]
+        self.ids, self.places, self.step_labels = IdRows(), IdRows(), IdRows()
+        for batch in in_batches(triples, BATCH):
+            ids_B_T = reward_model.encode(batch)
+            for ids_T in ids_B_T:
+                self.ids.append(ids_T)
+            for places, labels in prefix_targets(reward_model, batch, ids_B_T, steps) if steps else ():
+                self.places.append(places)
+                self.step_labels.append(labels)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, row: Any) -> Any:
+        """`ids`, `label`, and with `steps` also `places` and `step_labels` of one triple."""
+        example = {"ids": self.ids[row], "label": self.labels[row]}
+        return example | {"places": self.places[row], "step_labels": self.step_labels[row]} if self.steps else example
+
+
+def prefix_targets(
+    reward_model: VerifyRM, triples: Sequence[LabelledCompletion], ids_B_T: Sequence[Sequence[int]], kind: str
+) -> list[tuple[list[int], list[int]]]:
+    """For each triple the places in `ids_B_T` that its steps but the last end in, and the prefixes' labels, 1 or 0.
+
+    The last step's prefix is the whole completion, which has a loss of its own.
+
+    Args:
+        kind: what ends a step where a triple does not say it: `line` or `sentence`.
+    """
+    ends = [list(t.ends) or step_ends(t.completion, kind) for t in triples]
+    settings = reward_model.settings
+    places = places_of(reward_model.tokenizer, triples, ends, ids_B_T, with_reference=settings.with_reference)
+    return [(own[:-1], triple.prefix_labels(len(own) - 1)) for triple, own in zip(triples, places, strict=True)]
 
 
 def evaluate(
