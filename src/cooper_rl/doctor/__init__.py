@@ -8,7 +8,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -263,8 +263,9 @@ def examine_recipe(
         reason = "not taken (--no-dry_step)"
     elif dry_step is None and any(finding.state == "fail" for finding in found):
         reason = "not taken: by the count the run does not fit; --dry_step takes it"
-    found.append(Finding("ok", DRY_STEP, reason) if reason else measure(recipe))
     yield from found
+    found.append(Finding("ok", DRY_STEP, reason) if reason else measure(recipe))
+    yield found[-1]
     yield conclude(found)
 
 
@@ -279,12 +280,15 @@ def print_findings(
         dry_step: whether to take one step of the recipe; see `examine_recipe`.
     """
     if recipe is None:
-        findings = [*examine(), *lacks_of(engine)]
+        found: Iterable[Finding] = [*examine(), *lacks_of(engine)]
     else:
-        findings = list(examine_recipe(recipe, engine, dry_step=dry_step))
+        found = examine_recipe(recipe, engine, dry_step=dry_step)
+    findings = []
+    for finding in found:
+        findings.append(finding)
+        if not as_json:  # at once: a dry step may take minutes
+            sys.stdout.write(f"{finding.state:<5} {finding.what:<36} {finding.detail}\n")
+            sys.stdout.flush()
     if as_json:
         sys.stdout.write(json.dumps([asdict(finding) for finding in findings], indent=2) + "\n")
-    else:
-        for finding in findings:
-            sys.stdout.write(f"{finding.state:<5} {finding.what:<36} {finding.detail}\n")
     return int(any(finding.state == "fail" for finding in findings))
