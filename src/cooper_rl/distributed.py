@@ -6,6 +6,7 @@ torch is imported where it is used, since `RankExit` has to be made before it.
 from __future__ import annotations
 
 import atexit
+import importlib.util
 import os
 import sys
 from collections import deque
@@ -64,7 +65,7 @@ def of_first(make: Callable[[], Item]) -> Item:
     """What `make` gives on the first rank, for all ranks; the others do not call it. Every rank calls this.
 
     Raises:
-        CooperError: as `make` does, on all ranks.
+        CooperError, OSError: as `make` does, on all ranks.
     """
     import torch.distributed as dist
 
@@ -74,7 +75,7 @@ def of_first(make: Callable[[], Item]) -> Item:
     if rank() == 0:
         try:
             found[0] = make()
-        except CooperError as error:  # else the other ranks would wait for it
+        except (CooperError, OSError) as error:  # else the other ranks would wait for it
             found[1] = error
     dist.broadcast_object_list(found, src=0)
     if found[1] is not None:
@@ -140,9 +141,9 @@ def has_bfloat16() -> bool:
 def precision(
     bf16: bool | None, tf32: bool | None = None, *, fp16: bool = False, use_cpu: bool = False
 ) -> tuple[bool, bool | None]:
-    """`bf16` and `tf32`: as they are given, else on where the GPU computes in bfloat16."""
+    """`bf16` and `tf32`: as they are given, else on where the GPU computes in bfloat16. `bf16` False means neither."""
     able = not use_cpu and has_bfloat16()
-    return able and not fp16 if bf16 is None else bf16, True if able and tf32 is None else tf32
+    return able and not fp16 if bf16 is None else bf16, True if able and tf32 is None and bf16 is not False else tf32
 
 
 def start_precision(bf16: bool | None, **others: bool) -> bool:
@@ -221,6 +222,18 @@ def own_device() -> torch.device:
     if accelerator is None:
         return torch.device("cpu")
     return torch.device(accelerator.type, int(os.environ.get("LOCAL_RANK", 0)) % torch.accelerator.device_count())
+
+
+def visible_devices() -> list[str]:
+    """The GPUs of this process, as CUDA_VISIBLE_DEVICES names them; none where there is no torch or no GPU."""
+    if importlib.util.find_spec("torch") is None:
+        return []
+    import torch
+
+    given = os.environ.get("CUDA_VISIBLE_DEVICES")
+    count = torch.cuda.device_count()
+    named = [name.strip() for name in (given or "").split(",") if name.strip()]
+    return named[:count] if named else [str(number) for number in range(count)]
 
 
 def check_launched() -> None:

@@ -14,19 +14,19 @@ from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 
-class IdRows:
-    """Rows of token ids, 4 bytes each; as Python's numbers they take 8, and 28 more above 256."""
+class IntRows:
+    """Rows of whole numbers, 4 bytes each; as Python's numbers they take 8, and 28 more above 256."""
 
     def __init__(self) -> None:
         self.flat, self.ends = array("i"), array("q", [0])
 
-    def append(self, ids_T: Sequence[int]) -> None:
+    def append(self, row: Sequence[int]) -> None:
         """Adds a row."""
-        self.flat.extend(ids_T)
+        self.flat.extend(row)
         self.ends.append(len(self.flat))
 
     def lengths(self) -> list[int]:
-        """The number of ids of each row."""
+        """How many numbers each row has."""
         return [end - start for start, end in pairwise(self.ends)]
 
     def __len__(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import signal
@@ -19,6 +18,7 @@ from rich.console import Console
 
 from cooper_rl.cli.console import print_rows
 from cooper_rl.cli.progress import Display
+from cooper_rl.distributed import visible_devices
 from cooper_rl.errors import CooperError
 from cooper_rl.jsonl import write_atomically
 from cooper_rl.report.runs import read_run
@@ -110,18 +110,6 @@ def compare(
     with Display(todo, [] if variants else arms, Console(stderr=True)) as display:
         _run_all(todo, jobs, config, overrides, train_command, display, devices)
     return _conclude(todo, output_dir, as_json)
-
-
-def visible_devices() -> list[str]:
-    """The GPUs of this process, as CUDA_VISIBLE_DEVICES names them; none where there is no torch or no GPU."""
-    if importlib.util.find_spec("torch") is None:
-        return []
-    import torch
-
-    given = os.environ.get("CUDA_VISIBLE_DEVICES")
-    count = torch.cuda.device_count()
-    named = [name.strip() for name in (given or "").split(",") if name.strip()]
-    return named[:count] if named else [str(number) for number in range(count)]
 
 
 def _run_all(

@@ -34,7 +34,8 @@ OPTIONAL = {"reasoning-gym": f"the nano worlds and its tasks need it: {how_to_in
 
 LONG = 1024  # tokens of a completion from which generating by transformers is most of a step on a GPU
 ON_VERL = "engine verl"  # what a finding about this engine is called
-DRY_STEP = "dry step"  # and one about a step that was taken
+DRY_STEP = "dry step"  # and one about steps that were taken
+NO_MEMORY = "dry step, out of memory"
 DDP_TIMEOUT = 1800  # transformers' default of ddp_timeout, in seconds
 
 
@@ -144,33 +145,38 @@ def estimate_memory(settings: TrainSettings, engine: str = "trl") -> Iterator[Fi
     if device != MAIN_MEMORY:
         parts = {name: size for name, size in parts.items() if IN_MAIN_MEMORY not in name and name != LIBRARIES}
     peak = total(parts, KEPT_ON_CPU if device == MAIN_MEMORY else 0.0)
-    fits = peak < 0.95 * there
     smaller = "per_device_train_batch_size or reward_model_pairs_per_pass"
     if VLLM in parts:
         smaller = f"vllm_gpu_memory_utilization, {smaller}"
-    way_out = "" if fits else f"; try a smaller {smaller}, lora_rank, or recipes/accelerate/fsdp2.yaml"
-    if fits and device == MAIN_MEMORY:
-        way_out = "; leave room for half as much again, since it grows over a run"
-    what = "fits into" if fits else "does not fit into"
-    yield Finding(
-        "ok" if fits else "fail", "at the peak", f"{peak:8.2f} GiB: {what} {there:.0f} GiB of {device}{way_out}"
-    )
+    more = "leave room for half as much again, since it grows over a run" if device == MAIN_MEMORY else ""
+    yield fit("at the peak", peak, more, f"try a smaller {smaller}, lora_rank, or recipes/accelerate/fsdp2.yaml")
+
+
+def fit(what: str, gib: float, more: str = "", way_out: str = "") -> Finding:
+    """Whether so many GiB fit into the device of this machine, of which they may take 95 %.
+
+    Args:
+        more: what is said where they fit.
+        way_out: what is said where they do not.
+    """
+    from cooper_rl.doctor.memory import available
+
+    device, there = available()
+    fits = gib < 0.95 * there
+    told = more if fits else way_out
+    detail = f"{gib:8.2f} GiB: {'fits' if fits else 'does not fit'} into {there:.0f} GiB of {device}"
+    return Finding("ok" if fits else "fail", what, f"{detail}; {told}" if told else detail)
 
 
 def estimate_memory_on_verl(settings: TrainSettings) -> Iterator[Finding]:
     """As `estimate_memory`, with the engine verl: on each device, while it generates and while it trains."""
     from cooper_rl.doctor.memory import available, estimate_on_verl, peaks
 
-    device, there = available()
-    parts = estimate_on_verl(settings, there)
+    parts = estimate_on_verl(settings, available()[1])
     for name, size in parts.items():
         yield Finding("ok", name, f"{size:8.2f} GiB")
     for name, size in peaks(parts).items():
-        fits = size < 0.95 * there
-        way_out = "" if fits else "; try a smaller vllm_gpu_memory_utilization, or reward_model_sharded"
-        what = "fits into" if fits else "does not fit into"
-        detail = f"{size:8.2f} GiB: {what} {there:.0f} GiB of {device}{way_out}"
-        yield Finding("ok" if fits else "fail", f"at the peak {name}", detail)
+        yield fit(f"at the peak {name}", size, "", "try a smaller vllm_gpu_memory_utilization, or reward_model_sharded")
 
 
 NEVER_RUN = "this project has run on CPUs only; docs/clusters.md has what of it was ever run where"
@@ -210,32 +216,29 @@ def warn_of_setup(settings: TrainSettings, engine: str = "trl") -> Iterator[Find
 
 
 def measure(recipe: Mapping[str, Any]) -> Finding:
-    """The peak memory of one step of this recipe, taken here, and whether it fits."""
+    """The peak memory of two steps of this recipe, taken here, and whether it fits."""
     from cooper_rl.doctor.dry_step import take_step
-    from cooper_rl.doctor.memory import available
 
-    device, there = available()
     step = take_step(recipe)
     if step.failure:
-        return Finding("fail" if step.ended else "warn", DRY_STEP, step.failure)
-    fits = step.gib < 0.95 * there
-    what = "fits into" if fits else "does not fit into"
-    taken = f"measured with the longest completions and {step.pairs} pairs"
-    return Finding(
-        "ok" if fits else "fail", DRY_STEP, f"{step.gib:8.2f} GiB: {what} {there:.0f} GiB of {device}; {taken}"
-    )
+        return Finding("fail" if step.ended else "warn", NO_MEMORY if step.memory else DRY_STEP, step.failure)
+    found = fit(DRY_STEP, step.gib, *[f"measured with the longest completions and {step.pairs} pairs"] * 2)
+    if found.state == "ok" and not step.pairs and TrainSettings.from_recipe(recipe).cotrain:
+        return Finding("warn", DRY_STEP, "no pair was made, so the reward model's step was not measured")
+    return found
 
 
 def conclude(findings: Sequence[Finding]) -> Finding:
     """The last line on a recipe: whether it fits here, and what stands against it."""
     failed = [finding for finding in findings if finding.state == "fail"]
-    against = [f"{f.what} it needs {f.detail.strip()}" if " GiB" in f.detail else f.detail for f in failed]
-    if against:
-        because = "; ".join(against).replace(": does not fit into", ", more than 95 % of the")
-        what = "does not fit" if "memory" in because or " GiB" in because else "does not run here"
-        return Finding("fail", "verdict", f"{what}, because {because}")
+    if failed:
+        large = [f"{f.what} it needs {f.detail.strip()}" for f in failed if " GiB: " in f.detail]
+        others = [f.detail for f in failed if " GiB: " not in f.detail]
+        because = "; ".join([*large, *others]).replace(": does not fit into", ", more than 95 % of the")
+        fits_not = large or any(finding.what == NO_MEMORY for finding in failed)
+        return Finding("fail", "verdict", f"{'does not fit' if fits_not else 'does not run here'}, because {because}")
     warned = [finding.what for finding in findings if finding.state == "warn"]
-    measured = any(f.what == DRY_STEP and " GiB" in f.detail for f in findings)
+    measured = any(finding.what == DRY_STEP and " GiB: " in finding.detail for finding in findings)
     verdict = "fits, as a dry step showed" if measured else "fits, as counted"
     return Finding("ok", "verdict", verdict + (f"; look at: {', '.join(warned)}" if warned else ""))
 
@@ -253,16 +256,18 @@ def examine_recipe(
     Args:
         dry_step: whether to take one; None takes one where the count fits, the models are here and the engine is trl.
     """
-    from cooper_rl.doctor.dry_step import reason_to_skip
+    from cooper_rl.doctor.dry_step import missing_model, reason_against
 
     settings = TrainSettings.from_recipe(recipe)
     found = list(estimate_memory_on_verl(settings) if engine == "verl" else estimate_memory(settings, engine))
     found += [*warn_of_setup(settings, engine), *lacks_of(engine, settings)]
-    reason = "" if dry_step else reason_to_skip(settings, engine)
+    reason = reason_against(settings, engine)
     if dry_step is False:
         reason = "not taken (--no-dry_step)"
     elif dry_step is None and any(finding.state == "fail" for finding in found):
         reason = "not taken: by the count the run does not fit; --dry_step takes it"
+    elif dry_step is None and not reason and (missing := missing_model(settings)):
+        reason = f"not taken: it would download {missing}; --dry_step takes it"
     yield from found
     found.append(Finding("ok", DRY_STEP, reason) if reason else measure(recipe))
     yield found[-1]

@@ -1,8 +1,9 @@
-"""The dry step of `cooper doctor --config R`: one step of the run, in a process of its own, to measure its memory.
+"""The dry step of `cooper doctor --config R`: two steps of the run, in a process of its own, to measure its memory.
 
-The step is the largest that the recipe allows. No completion may end before `max_completion_length`, and a stand-in for
-the verifier calls half of them correct, so that there are pairs for the reward model. Left out: held-out measurements,
-checkpoints and trackers. A run of many ranks is not tried: the step sees one device.
+They are the largest that the recipe allows. No completion may end before `max_completion_length`, and a stand-in for
+the verifier calls half of them correct, so that there are pairs for the reward model. Two steps are taken, since the
+optimisers' state is made in the first. Left out: held-out measurements, checkpoints, trackers and the hub. A run of
+many ranks is not tried: the process sees one device.
 """
 
 from __future__ import annotations
@@ -12,29 +13,36 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NoReturn
 from zlib import crc32
 
 import yaml
 
+from cooper_rl import distributed
 from cooper_rl.records import Verification
-from cooper_rl.settings.files import base_of, resolve_model
+from cooper_rl.settings.files import base_of, looks_local, resolve_model
 from cooper_rl.settings.train import TrainSettings
 
 SECONDS = 600.0  # after which a dry step is given up
 PEAK = "memory/peak_gigabytes"
 PAIRS = "pairs/count"
+OUT_OF_MEMORY = ("OutOfMemoryError", "CUDA out of memory", "can't allocate memory")  # as torch and its allocators say
+WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 LEFT_OUT = {
-    "max_steps": 1,
     "logging_steps": 1,
     "save_strategy": "no",
     "report_to": "none",
+    "push_to_hub": False,
     "heldout_dataset_name": None,
     "heldout_triples": None,
+    "reward_model_alone_steps": 0,  # both models are updated in both steps
+    "reward_model_update_steps": 1,
     "verifier": "cooper_rl.doctor.dry_step:call_half_correct",
 }
 
@@ -43,14 +51,19 @@ LEFT_OUT = {
 class DryStep:
     """What a dry step measured, or why it measured nothing.
 
-    `gib` is the peak memory in GiB: of the accelerator, or of the process on a CPU. `failure` is one line, empty where
-    the step was taken; `ended` is false where the step took too long, which says nothing about memory.
+    Attributes:
+        gib: the peak memory in GiB: of the accelerator, or of the process on a CPU.
+        pairs: the most pairs of a step.
+        failure: one line, empty where the steps were taken.
+        ended: False where they took too long, which says nothing about memory.
+        memory: whether memory was what failed.
     """
 
     gib: float = 0.0
     pairs: int = 0
     failure: str = ""
     ended: bool = True
+    memory: bool = False
 
 
 def call_half_correct(reference: str, completion: str) -> Verification:
@@ -59,58 +72,88 @@ def call_half_correct(reference: str, completion: str) -> Verification:
     return Verification.compared(correct, reference, reference if correct else "")
 
 
-def reason_to_skip(settings: TrainSettings, engine: str) -> str:
-    """Why no dry step is taken unless it is asked for; empty where it is taken."""
+def reason_against(settings: TrainSettings, engine: str) -> str:
+    """Why no dry step can be taken, asked for or not; empty where one can."""
     if engine != "trl":
         return f"not taken with engine {engine}"
     if "WORLD_SIZE" in os.environ:
         return "not taken under a launcher"
-    named = {"policy": settings.model_name_or_path}
-    if settings.needs_reward_model and settings.reward_model_type == "verifyrm":
-        named["reward_model"] = settings.reward_model_name_or_path or ""
-    for part, name in named.items():
-        if not Path(base_of(resolve_model(name, part))).exists():
-            return f"not taken: it would download {name}; --dry_step takes it"
+    if settings.trainer_kwargs.get("vllm_mode") == "server":
+        return "not taken: it would send weights to the vLLM server"
     return ""
 
 
-def end_tokens(model: str) -> list[int]:
-    """The tokens that end a completion of this policy."""
+def missing_model(settings: TrainSettings) -> str:
+    """The first model of the recipe that a dry step would download; empty where all are on this machine."""
+    named = [(settings.model_name_or_path, "policy")]
+    if settings.needs_reward_model and settings.reward_model_type == "verifyrm":
+        named.append((settings.reward_model_name_or_path or "", "reward_model"))
+    if settings.asks_assistant and settings.assistant_model and not settings.assistant_base_url:
+        named.append((settings.assistant_model, "policy"))
+    return next((name for name, part in named if not _is_here(base_of(resolve_model(name, part)))), "")
+
+
+def _is_here(name: str) -> bool:
+    from huggingface_hub import try_to_load_from_cache
+
+    if Path(name).exists() or looks_local(name):
+        return True  # what does not exist is refused by the run itself
+    return any(isinstance(try_to_load_from_cache(name, file), str) for file in WEIGHTS)
+
+
+def suppressed_tokens(model: str) -> list[int]:
+    """The tokens that would end a completion of this policy."""
     from transformers import AutoTokenizer, GenerationConfig
 
+    from cooper_rl.generation.in_process import end_tokens
+
     folder = base_of(resolve_model(model, "policy"))
-    found = {AutoTokenizer.from_pretrained(folder).eos_token_id}
     try:
-        given = GenerationConfig.from_pretrained(folder).eos_token_id
+        own: Any = GenerationConfig.from_pretrained(folder)
     except OSError:  # it has none
-        given = None
-    found |= set(given) if isinstance(given, list) else {given}
-    return sorted(token for token in found if token is not None)
+        own = None
+    return end_tokens(SimpleNamespace(generation_config=own), AutoTokenizer.from_pretrained(folder))
 
 
-def recipe_of_one_step(recipe: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The recipe of the step: the largest one of this recipe, and nothing beside it."""
-    if recipe.get("use_vllm"):
-        longest: dict[str, Any] = {"ignore_eos": True}
-    else:
-        longest = {"suppress_tokens": end_tokens(str(recipe["model_name_or_path"]))}
-    chosen = {key: value for key, value in recipe.items() if key not in ("eval_strategy", "num_train_epochs")}
-    generation = {**(recipe.get("generation_kwargs") or {}), **longest}
-    return {**chosen, **LEFT_OUT, "generation_kwargs": generation, "output_dir": str(folder / "run")}
+def recipe_of_two_steps(recipe: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The recipe of the largest two steps of this recipe, and of nothing beside them."""
+    settings = TrainSettings.from_recipe(recipe)
+    own = settings.trainer_kwargs
+    longest = (
+        {"ignore_eos": True}
+        if own.get("use_vllm")
+        else {"suppress_tokens": suppressed_tokens(settings.model_name_or_path)}
+    )
+    uses = settings.generation_batches * settings.num_iterations  # of a generation batch, by passes of the policy
+    return {
+        **recipe,
+        **LEFT_OUT,
+        "max_steps": 2 * max(1, uses // settings.gradient_accumulation_steps),
+        "generation_kwargs": {**(own.get("generation_kwargs") or {}), **longest},
+        "output_dir": str(folder / "run"),
+    }
 
 
 def take_step(recipe: Mapping[str, Any], seconds: float = SECONDS) -> DryStep:
-    """Takes one step of the recipe in a process of its own, and measures its peak memory.
+    """Takes two steps of the recipe in a process of its own, and measures its peak memory.
 
     Args:
         seconds: after these the process is ended.
     """
-    with TemporaryDirectory(prefix="cooper-dry-step-") as name:
+    with TemporaryDirectory(prefix="cooper-dry-step-") as name, leaving_by_signals():
         folder = Path(name)
-        (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe_of_one_step(recipe, folder)))
+        (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe_of_two_steps(recipe, folder)))
         command = [sys.executable, "-m", "cooper_rl.cli", "train", "--config", str(folder / "recipe.yaml")]
+        first = distributed.visible_devices()[:1]
         with (folder / "log").open("w+b") as log:
-            child = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)
+            child = subprocess.Popen(
+                command,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                env=os.environ | ({"CUDA_VISIBLE_DEVICES": first[0]} if first else {}),
+                start_new_session=True,
+            )
             try:
                 code = child.wait(seconds)
             except subprocess.TimeoutExpired:
@@ -120,17 +163,39 @@ def take_step(recipe: Mapping[str, Any], seconds: float = SECONDS) -> DryStep:
                     os.killpg(child.pid, signal.SIGKILL)
                     child.wait()
         if code:
-            return DryStep(failure=explain_end(code, (folder / "log").read_text(errors="replace")))
+            return explain_end(code, (folder / "log").read_text(errors="replace"))
         records = [json.loads(line) for line in (folder / "run" / "metrics.jsonl").read_text().splitlines()]
-    measured = [record for record in records if PEAK in record][-1]
-    return DryStep(measured[PEAK] * 1e9 / 2**30, int(max(record.get(PAIRS, 0) for record in records)))
+    peaks = [record[PEAK] for record in records if PEAK in record]
+    return DryStep(peaks[-1] * 1e9 / 2**30, int(max(record.get(PAIRS, 0) for record in records)))
 
 
-def explain_end(code: int, log: str) -> str:
-    """One line on why a dry step failed."""
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    if any("out of memory" in line.lower() for line in lines):
-        return "it ran out of memory"
+@contextmanager
+def leaving_by_signals() -> Iterator[None]:
+    """Inside, SIGTERM and SIGHUP raise SystemExit, as Ctrl-C raises an error: what was begun is ended."""
+
+    def leave(number: int, _: Any) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    taken = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, leave)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def explain_end(code: int, log: str) -> DryStep:
+    """Why a dry step failed.
+
+    Args:
+        code: the process's exit code, or the signal that killed it as a negative number.
+        log: what it wrote.
+    """
+    if any(words in log for words in OUT_OF_MEMORY):
+        return DryStep(failure="it ran out of memory", memory=True)
     if code == -signal.SIGKILL:
-        return "it was killed, as a system does that has run out of memory"
-    return lines[-1] if lines else f"it ended with {code}"
+        return DryStep(failure="it was killed, as a system does that has run out of memory", memory=True)
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    return DryStep(failure=lines[-1] if lines else f"it ended with {code}")

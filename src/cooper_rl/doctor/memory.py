@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cooper_rl.engines.verl.limits import value_of
 from cooper_rl.engines.verl.translate import ROLLOUT, computes_in_bfloat16, devices
@@ -95,6 +95,8 @@ def estimate(
         device_gib: the device's memory. vLLM in the training process takes a share of it.
         runtime_bytes: what the libraries need besides models; by default measured in this process.
     """
+    if engine == "plain" and settings.bf16 is None:
+        settings = replace(settings, bf16=False)  # as that engine takes it
     policy = shape_of(resolve_model(settings.model_name_or_path, "policy"))
     tokens = prompt_tokens(settings) + settings.max_completion_length
     ranks, on_device = int(os.environ.get("WORLD_SIZE", "1")), available()[0] != MAIN_MEMORY
@@ -209,7 +211,7 @@ def _is_sharded(settings: TrainSettings) -> bool:
 def _head_bytes(settings: TrainSettings, policy: Shape, in_tiles: bool) -> int:
     """What the completions' log-probabilities need beside the layers: their logits, or one tile of them.
 
-    With tiles come the completions' hidden states, their gradient, and that of the head before it is added up.
+    With tiles these are one tile, the completions' hidden states, their gradient, and the head's gradient of one tile.
     """
     tokens = settings.per_device_train_batch_size * settings.max_completion_length
     if not in_tiles:

@@ -1,6 +1,6 @@
 """Problems of a table: a user's own JSONL, JSON, CSV or parquet file, or any data set of the Hugging Face hub.
 
-Every error names file, record and field. Those of a large table are read by one process, and mapped by all.
+Every error names file, record and field. The problems of a large table are read by one process and mapped by all.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Table(NamedTuple):
 
     @classmethod
     def of_file(cls, path: Path) -> Table:
-        """A file's. Its places have the path as it is given, or in full where the file is large."""
+        """The table of a file. A record's place names the path as given; of a large file, the full path."""
         state, whole = path.stat(), path.absolute()
         if state.st_size < MAPPED_BYTES:
             return cls(lambda: read_records(path))
@@ -48,7 +48,7 @@ class Table(NamedTuple):
 
     @classmethod
     def of_hub(cls, name: str, records: Iterable[dict[str, Any]]) -> Table:
-        """That of what `from_hub` gave."""
+        """The table of a hub data set, from what `from_hub` gave."""
         from datasets import Dataset
 
         known: tuple[str | int, ...] = ()
@@ -185,7 +185,7 @@ class MappedProblems(Sequence[Problem]):
 
     @classmethod
     def of(cls, domain: TableSet, table: Table) -> MappedProblems:
-        """Those of a table. The process that comes first reads and checks it, while the others wait.
+        """The problems of a table. The process that comes first reads and checks it, while the others wait.
 
         A table of another version is read anew.
 

@@ -109,9 +109,11 @@ def sample(
     """
     prompts = render_chat(tokenizer, [conversation(question, system_prompt) for question in questions], template)
     completions = [""] * len(prompts)
-    longest = distributed.most(max(map(len, prompts), default=0), model.device) if distributed.size() > 1 else 0
+    longest_characters = (
+        distributed.most(max(map(len, prompts), default=0), model.device) if distributed.size() > 1 else 0
+    )
     with isolate(model, seed):
-        for rows in batches_by_length(prompts, batch_size, sampling.max_new_tokens, longest):
+        for rows in batches_by_length(prompts, batch_size, sampling.max_new_tokens, longest_characters):
             batch = generate_batch(model, tokenizer, [prompts[i] for i in rows], sampling)
             for row, generation in zip(rows, batch, strict=True):
                 completions[row] = str(generation.text)
@@ -200,16 +202,18 @@ def end_tokens(model: Any, tokenizer: Any) -> list[int]:
     return list(dict.fromkeys([tokenizer.eos_token_id, *more]))
 
 
-def batches_by_length(texts: Sequence[str], batch_size: int, new_tokens: int, longest: int = 0) -> Iterator[list[int]]:
+def batches_by_length(
+    texts: Sequence[str], batch_size: int, new_tokens: int, longest_characters: int = 0
+) -> Iterator[list[int]]:
     """Indices in batches of like length, the shortest first: of so many rows, or as many as `MOST_TOKENS` allow.
 
     Args:
-        longest: characters that each text is taken to have at least, so that the number of batches follows from the
-            number of texts.
+        longest_characters: each text counts as at least so long, so that the number of batches follows from that of
+            the texts.
     """
     batch: list[int] = []
     for row in sorted(range(len(texts)), key=lambda i: (len(texts[i]), i)):
-        most = MOST_TOKENS // (max(len(texts[row]), longest) // CHARACTERS_PER_TOKEN + new_tokens)
+        most = MOST_TOKENS // (max(len(texts[row]), longest_characters) // CHARACTERS_PER_TOKEN + new_tokens)
         if len(batch) >= max(1, min(batch_size, most)):
             yield batch
             batch = []

@@ -75,6 +75,11 @@ class LengthBuckets:
         return groups
 
 
+def join_ranks(args: TrainingArguments) -> int:
+    """The number of ranks. Asking for it makes their process group, if there is to be one."""
+    return int(args.world_size)
+
+
 class RewardModelTrainer(Trainer):  # type: ignore[misc]
     """Trains a VerifyRM in place. Losses and metrics go to `metrics.jsonl` of the output folder.
 
@@ -98,7 +103,7 @@ class RewardModelTrainer(Trainer):  # type: ignore[misc]
         self.positive_weight = (len(train) - right) / right if config.class_balance and right else 1.0
         size = config.per_device_train_batch_size
         args = arguments(config, evaluated=bool(heldout))
-        ranks = args.world_size  # asking makes the process group, if there is to be one
+        ranks = join_ranks(args)
         at_once = ranks * config.gradient_accumulation_steps
         self.buckets = LengthBuckets(examples.ids.lengths(), size, config.seed, at_once)
         args.max_steps = count_steps(config, len(self.buckets), ranks)

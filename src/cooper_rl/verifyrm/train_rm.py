@@ -23,7 +23,7 @@ from cooper_rl.synthesis.augment import augment_triples
 from cooper_rl.synthesis.other_reference import counterfactuals, mentioning_two, under_aliases
 from cooper_rl.verifyrm.losses import bce_loss
 from cooper_rl.verifyrm.model import VerifyRM, VerifyRMSettings
-from cooper_rl.verifyrm.rm_trainer import RewardModelTrainer, arguments
+from cooper_rl.verifyrm.rm_trainer import RewardModelTrainer, arguments, join_ranks
 from cooper_rl.verifyrm.stored import is_reward_model, round_adapters, set_difference, store_in_bfloat16
 from cooper_rl.verifyrm.template import render
 from cooper_rl.verifyrm.triples import evaluate, read_triples
@@ -54,7 +54,7 @@ def train_reward_model(
     if resume and (figures := read_finished_figures(folder, config)) is not None:
         logger.warning("%s: the training is finished already, nothing is left to do", folder)
         return figures
-    _ = arguments(config, evaluated=False).device  # asking makes the process group, if there is to be one
+    join_ranks(arguments(config, evaluated=False))
     checkpoint = of_first(lambda: checkpoint_of(folder, resume=resume))
     train, heldout = training_data(config)
     torch.manual_seed(config.seed)

@@ -28,7 +28,7 @@ from cooper_rl.jsonl import (
     records,
     text_field,
 )
-from cooper_rl.packing import IdRows
+from cooper_rl.packing import IntRows
 from cooper_rl.records import THRESHOLD, LabelledCompletion, Scorable, Triple
 from cooper_rl.steps import step_ends
 from cooper_rl.tables import read_table
@@ -169,7 +169,7 @@ class Examples(Sequence[dict[str, Any]]):
 
     def __init__(self, reward_model: VerifyRM, triples: Sequence[LabelledCompletion], steps: str | None) -> None:
         self.steps, self.labels = steps, [float(triple.correct) for triple in triples]
-        self.ids, self.places, self.step_labels = IdRows(), IdRows(), IdRows()
+        self.ids, self.places, self.step_labels = IntRows(), IntRows(), IntRows()
         for batch in in_batches(triples, BATCH):
             ids_B_T = reward_model.encode(batch)
             for ids_T in ids_B_T:
