@@ -359,11 +359,11 @@ class Experiment:
         return [title for title in self.words.get("figures", ["true accuracy"]) if title in titles]
 
     def drawings(self) -> Iterator[tuple[str, str]]:
-        """Title and drawing: of each metric over the steps, and of each of `curves` in the words."""
+        """Title and drawing: of each metric over the steps, by `drawn_arms`, and of each of `curves` in the words."""
         for key, title in DRAWN.items():
             found = {
-                arm: [run["series"][key] for run in runs if run.get("series", {}).get(key)]
-                for arm, runs in self.arms.items()
+                arm: [run["series"][key] for run in self._of(arm) if run.get("series", {}).get(key)]
+                for arm in self.words.get("drawn_arms", self.arms)
             }
             if lines := {arm: band(series) for arm, series in found.items() if series}:
                 yield title, drawn(lines)
