@@ -8,10 +8,13 @@ from __future__ import annotations
 import atexit
 import importlib.util
 import os
+import re
+import resource
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cooper_rl.errors import BadInputError, CooperError
@@ -129,6 +132,18 @@ def free_cache(device: torch.device) -> None:
 
     if device.type != "cpu":
         torch.get_device_module(device).empty_cache()
+
+
+def peak_gigabytes(device: torch.device) -> float:
+    """The peak memory so far: of the accelerator, or of this process on a CPU."""
+    import torch
+
+    if device.type == "cuda":
+        return int(torch.cuda.max_memory_allocated(device)) / 1e9
+    status = Path("/proc/self/status")
+    found = re.search(r"VmHWM:\s+(\d+)", status.read_text()) if status.is_file() else None
+    kilobytes = found[1] if found else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # which has its parent's too
+    return int(kilobytes) * 1024 / 1e9
 
 
 def has_bfloat16() -> bool:

@@ -40,7 +40,7 @@ ALLOWED = {
     "engines": BASE
     | {"checkpoints", "credit", "distributed", "domains", "evaluation", "fast", "generation", "method", "packing"}
     | {"verifiers", "verifyrm"},
-    "doctor": BASE | {"domains", "generation", "engines"},
+    "doctor": BASE | {"distributed", "domains", "generation", "engines"},
     "serve": BASE | {"checkpoints", "verifiers", "generation", "method", "verifyrm", "evaluation", "engines"},
     "cli": BASE
     | {"domains", "verifiers", "labelling", "method", "verifyrm", "evaluation", "engines", "report", "doctor"}

@@ -9,8 +9,6 @@ from __future__ import annotations
 import logging
 import math
 import os
-import re
-import resource
 import signal
 import threading
 import time
@@ -26,6 +24,7 @@ from accelerate import Accelerator
 from transformers import TrainerCallback
 from trl.models import unwrap_model_for_generation
 
+from cooper_rl import distributed
 from cooper_rl.checkpoints import complete_checkpoint
 from cooper_rl.engines.config import check_once, send_rollouts, steps_per_batch
 from cooper_rl.engines.trl.folder import begin_run
@@ -166,7 +165,7 @@ class CooperCallback(TrainerCallback):  # type: ignore[misc]
         last = state.global_step >= state.max_steps and not self.metrics.exact
         if (due or saving or control.should_training_stop) and not last:
             control.should_log = True  # with logging_steps > 1 these metrics would wait, or be lost by a resume
-        self.metrics.keep({**metrics, "memory/peak_gigabytes": peak_gigabytes(args.device)})
+        self.metrics.keep({**metrics, "memory/peak_gigabytes": distributed.peak_gigabytes(args.device)})
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any, **_: Any) -> None:
         journal = self.reward.build().journal
@@ -339,13 +338,3 @@ def half_types(model: Any) -> list[str]:
     """The types of 16 bits among the trained weights, by their names."""
     types = {p.dtype for p in model.parameters() if p.requires_grad} & {torch.bfloat16, torch.float16}
     return sorted(str(dtype).removeprefix("torch.") for dtype in types)
-
-
-def peak_gigabytes(device: torch.device) -> float:
-    """The peak memory so far: of the accelerator, or of this process on a CPU."""
-    if device.type == "cuda":
-        return int(torch.cuda.max_memory_allocated(device)) / 1e9
-    status = Path("/proc/self/status")
-    found = re.search(r"VmHWM:\s+(\d+)", status.read_text()) if status.is_file() else None
-    # ru_maxrss begins at what the process that started this one had
-    return int(found[1] if found else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * 1024 / 1e9
