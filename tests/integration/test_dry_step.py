@@ -6,9 +6,9 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from cooper_rl.doctor import conclude, dry_step, examine_recipe, measure
@@ -113,12 +113,11 @@ def test_a_doctor_that_is_ended_ends_its_step(tmp_path):
     doctor = subprocess.Popen([sys.executable, "-c", SIGNALLED], env=environment, stderr=subprocess.DEVNULL)
     while not (log := next(tmp_path.glob("cooper-dry-step-*/log"), None)):
         time.sleep(0.05)
-    children = Path(f"/proc/{doctor.pid}/task/{doctor.pid}/children")
-    while not (child := children.read_text().strip()):
+    while not (children := psutil.Process(doctor.pid).children()):
         time.sleep(0.05)
     doctor.terminate()
     assert doctor.wait(30) == 128 + signal.SIGTERM
-    assert not Path("/proc", child.split()[0]).exists() and not log.parent.exists()
+    assert not any(psutil.pid_exists(child.pid) for child in children) and not log.parent.exists()
 
 
 def test_the_recipe_of_the_steps(tmp_path, monkeypatch):
