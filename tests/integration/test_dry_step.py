@@ -127,6 +127,8 @@ def test_the_recipe_of_the_steps(tmp_path, monkeypatch):
     parts = {"steps_per_generation": 4, "gradient_accumulation_steps": 2, "reward_model_update_steps": 4}
     made = recipe_of_two_steps({**RECIPE, **parts}, tmp_path)
     assert made["max_steps"] == 4 and made["reward_model_update_steps"] == 1
+    made = recipe_of_two_steps({**RECIPE, "generation_batch_size": 48}, tmp_path)
+    assert made["max_steps"] == 6, "three passes of 16 completions are one generation batch"
     made = recipe_of_two_steps({**RECIPE, "use_vllm": True, "generation_kwargs": {"seed": 1}}, tmp_path)
     assert made["generation_kwargs"] == {"seed": 1, "ignore_eos": True}
 

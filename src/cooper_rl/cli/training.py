@@ -34,7 +34,7 @@ DryStep = Annotated[
     bool | None,
     typer.Option(
         "--dry_step/--no-dry_step",
-        help="Take one step with the longest completions, at most 10 minutes, to measure its memory.  [default: where"
+        help="Take two steps with the longest completions, at most 10 minutes, to measure memory.  [default: where"
         " the models are on this machine and the count fits]",
     ),
 ]
@@ -174,7 +174,7 @@ def doctor(
     """Show what this machine has (versions, devices, data), what will not work, and why.
 
     With --config it shows the memory that a run of the recipe needs on each device instead, and whether it fits. It is
-    counted by part, and measured by one step.
+    counted by part, and measured by two steps.
 
     Example: cooper doctor --config recipes/quickstart.yaml
     """

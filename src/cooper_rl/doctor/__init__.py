@@ -153,7 +153,7 @@ def estimate_memory(settings: TrainSettings, engine: str = "trl") -> Iterator[Fi
 
 
 def fit(what: str, gib: float, more: str = "", way_out: str = "") -> Finding:
-    """Whether so many GiB fit into the device of this machine, of which they may take 95 %.
+    """Whether so many GiB fit into the device of this machine. They fit if they take less than 95 % of it.
 
     Args:
         more: what is said where they fit.
@@ -282,7 +282,7 @@ def print_findings(
     Args:
         recipe: if given, what it needs with this engine is shown instead, and whether it fits.
         engine: with verl, what a run on it lacks here is shown too.
-        dry_step: whether to take one step of the recipe; see `examine_recipe`.
+        dry_step: whether to take a dry step; see `examine_recipe`.
     """
     if recipe is None:
         found: Iterable[Finding] = [*examine(), *lacks_of(engine)]

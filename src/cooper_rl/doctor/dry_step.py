@@ -124,7 +124,8 @@ def recipe_of_two_steps(recipe: Mapping[str, Any], folder: Path) -> dict[str, An
         if own.get("use_vllm")
         else {"suppress_tokens": suppressed_tokens(settings.model_name_or_path)}
     )
-    uses = settings.generation_batches * settings.num_iterations  # of a generation batch, by passes of the policy
+    batches = settings.generation_batch // settings.per_device_train_batch_size  # this process generates all of them
+    uses = batches * settings.num_iterations  # of a generation batch, by passes of the policy
     return {
         **recipe,
         **LEFT_OUT,

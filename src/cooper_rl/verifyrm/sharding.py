@@ -24,7 +24,7 @@ def shard(model: nn.Module) -> None:
     """Shards the weights over all ranks, in place. Call it before the optimiser is made.
 
     Raises:
-        BadInputError: the ranks have different weights, of which each would keep its part.
+        BadInputError: the ranks have different weights, and the sharded model would be a mixture of them.
     """
     check_same(model.parameters(), "reward model")
     mesh = init_device_mesh(next(model.parameters()).device.type, (dist.get_world_size(),))
