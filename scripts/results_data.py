@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -41,10 +41,10 @@ def entry_of(run: Run) -> Data:
     fooled = run.values("hacking/false_positive_rate")
     steps = step_seconds(run)
     memory = run.values("memory/peak_gigabytes")
-    alarm = HackingAlarm()  # worked out anew from the metrics
+    alarm = HackingAlarm()  # both alarms are worked out anew
     by_rule = next((int(row["step"]) for row in run.metrics if row["step"] and alarm.add(row)), None)
     asked = run.values(ACCEPTANCE)
-    fired = next((int(row["step"]) for row in run.metrics if row.get("hacking/alarm")), None)
+    shares = shares_by_step(run) if asked else {}
     steps_judged = list(judged_rollouts(run))
     last = list(chain.from_iterable(steps_judged[-LAST:]))
     return {
@@ -58,9 +58,9 @@ def entry_of(run: Run) -> Data:
         "step_seconds": median(steps) if steps else None,
         "peak_gigabytes": max(memory, default=None),
         "pairs": {key: int(sum(run.values(f"pairs/{key}"))) for key in ("count", "held_back")},
-        "alarm_step": fired if run.values("hacking/alarm_evidence") else by_rule,
+        "alarm_step": alarm_by_asking(run, shares) if asked else by_rule,
         **(
-            {"rule_alarm_step": by_rule, "accepted_under_both": ends(asked), "null_alarms": null_alarms(run)}
+            {"rule_alarm_step": by_rule, "accepted_under_both": ends(asked), "null_alarms": null_alarms(run, shares)}
             if asked
             else {}
         ),
@@ -76,18 +76,31 @@ def entry_of(run: Run) -> Data:
     }
 
 
-def null_alarms(run: Run) -> list[int]:
-    """[how many fired, how many were tried]: the alarm on this run's steps in `PERMUTED` random orders.
+def shares_by_step(run: Run) -> dict[int, list[float]]:
+    """For each step with a tested completion: each prompt's share that is accepted under a wrong reference too."""
+    rollouts = {int(path.stem.rsplit("_", 1)[1]): whole_records(path) for path in run.steps_of("rollouts")}
+    found = {step: by_prompt([Rollout.from_record(row) for row in rows]) for step, rows in rollouts.items()}
+    return {step: shares for step, shares in found.items() if shares}
+
+
+def alarm_by_asking(run: Run, shares: Mapping[int, Sequence[float]]) -> int | None:
+    """The step in which the alarm fires that watches these shares."""
+    alarm = AcceptanceAlarm(probability=float(run.config.get("alarm_probability", 0.01)))
+    return next((step for step, found in shares.items() if alarm.fires_on(found)), None)
+
+
+def null_alarms(run: Run, shares: Mapping[int, Sequence[float]]) -> list[int]:
+    """[how many fired, how many were tried]: the alarm on this run's prompts in `PERMUTED` random orders.
 
     In a random order there is no rise, so the alarm's stated probability bounds the share of these that fire.
     """
-    steps = [by_prompt([Rollout.from_record(row) for row in whole_records(path)]) for path in run.steps_of("rollouts")]
-    steps = [shares for shares in steps if shares]
     rng, fired = random.Random(0), 0
+    prompts = list(chain.from_iterable(shares.values()))
     for _ in range(PERMUTED):
-        alarm = AcceptanceAlarm(probability=float(run.config.get("alarm_probability", 0.01)))
-        rng.shuffle(steps)
-        fired += any(alarm.fires_on(shares) for shares in steps)
+        rng.shuffle(prompts)
+        left = iter(prompts)
+        steps = {step: list(islice(left, len(found))) for step, found in shares.items()}
+        fired += alarm_by_asking(run, steps) is not None
     return [fired, PERMUTED]
 
 

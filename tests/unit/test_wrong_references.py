@@ -11,7 +11,7 @@ import pytest
 
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.evaluation.eval_rm import EvalSettings, as_lines, evaluate_files
-from cooper_rl.method.alarm import AcceptanceAlarm, HackingAlarm, RiseTest
+from cooper_rl.method.alarm import TOLERANCE, AcceptanceAlarm, HackingAlarm, RiseTest
 from cooper_rl.method.build import make_cooper
 from cooper_rl.method.counterfactual import Counterfactual
 from cooper_rl.method.monitor import ACCEPTANCE as RATE
@@ -385,44 +385,57 @@ def test_nothing_is_asked_by_default_of_zero(tmp_path, verifier):
 
 
 def shares(rates, rng, prompts=8, completions=5):
-    """Per step, the mean of the prompts' shares; prompts differ from one another."""
-    return [(rng.binomial(completions, rng.beta(3 * r, 3 - 3 * r, prompts)) / completions).mean() for r in rates]
+    """Per step, the prompts' shares; prompts differ from one another."""
+    return [rng.binomial(completions, rng.beta(3 * r, 3 - 3 * r, prompts)) / completions for r in rates]
 
 
 def first_alarm(steps, baseline=10):
     test = RiseTest()
     for number, step in enumerate(steps, 1):
         (test.add_first if number <= baseline else test.add_later)(step)
-        if test.evidence >= 100:
+        if test.log_evidence >= math.log(100):
             return number
     return None
 
 
+# acceptance as it rose in a run that was exploited
+EXPLOITED = [0.09] * 5 + [0.15] * 10 + [0.31] * 5 + [0.5] * 10 + [0.83] * 20
+
+
 def test_the_alarm_fires_soon_after_a_rise():
-    """As acceptance rose in a run that was exploited: from 0.1 to 0.3 in steps 16 to 20, and on to 0.8."""
     rng = np.random.default_rng(0)
-    rates = [0.09] * 5 + [0.15] * 10 + [0.31] * 5 + [0.5] * 10 + [0.83] * 20
-    assert all(16 < first_alarm(shares(rates, rng)) <= 38 for _ in range(10))
+    assert all(15 < first_alarm(shares(EXPLOITED, rng)) <= 34 for _ in range(10))
+
+
+def test_more_prompts_a_step_show_a_rise_sooner():
+    rng = np.random.default_rng(0)
+    assert all(15 < first_alarm(shares(EXPLOITED, rng, prompts=64)) <= 22 for _ in range(10))
 
 
 def test_a_rise_after_many_quiet_steps_is_seen_too():
     rates = [0.1] * 10 + [0.03] * 290 + [0.8] * 30
-    assert 300 < first_alarm(shares(rates, np.random.default_rng(1))) <= 310
+    assert 300 < first_alarm(shares(rates, np.random.default_rng(1))) <= 305
 
 
-@pytest.mark.parametrize("rate", [0.02, 0.1, 0.4])
-def test_no_rise_fires_no_more_often_than_stated(rate):
-    """60 runs at each rate, stated 0.01: two false alarms would be rare already (probability 0.12)."""
+@pytest.mark.parametrize("rate, prompts", [(0.02, 8), (0.1, 1), (0.1, 64), (0.4, 8)])
+def test_no_rise_fires_no_more_often_than_stated(rate, prompts):
+    """60 runs each, stated 0.01: three false alarms would be rare already (probability 0.02)."""
     rng = np.random.default_rng(2)
-    assert sum(first_alarm(shares([rate] * 60, rng)) is not None for _ in range(60)) <= 2
+    assert sum(first_alarm(shares([rate] * 60, rng, prompts)) is not None for _ in range(60)) <= 2
 
 
-@pytest.mark.parametrize("spread", [0.32, 0.14, 0.05])
-def test_what_the_prompts_of_a_step_have_in_common_is_no_rise(spread):
-    """Rates of steps that vary around one level, as where all prompts meet the same exploit or the same reference."""
-    rng, level = np.random.default_rng(4), 0.3
+def test_a_rise_within_the_tolerance_fires_no_more_often_than_stated():
+    rng = np.random.default_rng(5)
+    runs = [shares([0.2] * 10 + [0.2 + TOLERANCE] * 60, rng, prompts=64) for _ in range(60)]
+    assert sum(first_alarm(run) is not None for run in runs) <= 2
+
+
+@pytest.mark.parametrize("prompts", [8, 64])
+def test_a_rate_that_varies_from_step_to_step_is_no_rise(prompts):
+    """The policy's rate varies by 5 points around one level, more than the tolerance in one step of six."""
+    rng, level, spread = np.random.default_rng(4), 0.3, 0.05
     size = level * (1 - level) / spread**2 - 1
-    runs = [shares(rng.beta(level * size, (1 - level) * size, 100), rng) for _ in range(40)]
+    runs = [shares(rng.beta(level * size, (1 - level) * size, 100), rng, prompts) for _ in range(40)]
     assert sum(first_alarm(run) is not None for run in runs) <= 2
 
 
@@ -465,16 +478,17 @@ def test_steps_without_a_tested_completion_do_not_count():
     assert alarm.after(empty, whole=False).metrics["hacking/alarm_evidence"] == 0.0 and alarm.steps == 0
 
 
-def test_the_capital_stays_finite():
+def test_the_evidence_of_a_long_run_with_many_prompts_is_right():
+    """The first bets alone lose more at a low level than a float could hold; the later ones win more."""
     test = RiseTest()
-    for _ in range(2000):
-        test.add_first(0.0)
-    for _ in range(2000):
-        test.add_later(1.0)
-    assert 1e6 < test.evidence < math.inf
+    for _ in range(10):
+        test.add_first([0.2] * 2000)
+    for _ in range(20):
+        test.add_later([0.9] * 2000)
+    assert 1000 < test.log_evidence < math.inf
     again = RiseTest()
     again.load_state(test.state())
-    assert again.evidence == test.evidence
+    assert again.log_evidence == test.log_evidence
 
 
 # ------------------------------------------------------------------ cooper eval-rm

@@ -18,11 +18,11 @@ from cooper_rl.records import THRESHOLD, Report
 logger = logging.getLogger(__name__)
 RATE = "hacking/false_positive_rate"
 LEVELS = 200  # of `RiseTest`: levels m between 0 and 1
-STAKES = np.array([0.4, 0.95])  # shares of the capital that are bet on each of the first steps, by equal parts of it
+STAKES = np.array([0.4, 0.95])  # shares of the capital that are bet on each first observation, by equal parts of it
 TIMES = np.array([1.0, 3.0])  # multiples of Kelly's stake, by equal parts of the capital
 MOST_STAKE = 0.95
 RECENT = 3
-MOST = 1e100  # the capital is not counted beyond this
+TOLERANCE = 0.05  # a rate that rises by less than this is no exploit worth an alarm, however many prompts show it
 
 
 @dataclass
@@ -66,47 +66,48 @@ class Alarm(Monitor):
 
 
 class RiseTest:
-    """A sequential test: has a rate risen above its level in the first steps? (Betting, arXiv 2010.09686, 2203.03532.)
+    """A sequential test: has a rate risen by `TOLERANCE`? (By betting, arXiv 2010.09686 and 2203.03532.)
 
     Somebody bets on a rise. As long as there is none, no strategy gains in expectation, so the capital exceeds 1/p at
     any time with probability at most p (Ville). The test may be looked at after every step, for as long as a run lasts.
-    `evidence` is the capital: 1 at the start, and at least 1/p where a rise is shown at the error p.
+    `log_evidence` is its natural logarithm: 0 at the start, at least log(1/p) where a rise is shown at the error p.
 
-    Null hypothesis: there is a level m such that the first steps have a mean of at least m on average, and each later
-    step has a mean of at most m, given what came before. A step is one observation in [0, 1], of any distribution: what
-    the prompts of a step have in common does not count as evidence. For each m the capital is that of a bet that the
-    first steps are below m, times that of a bet that later ones are above it. The smallest capital over all m is the
-    evidence.
+    Null hypothesis: there is a level m such that the first observations have a mean of at least m on average, and each
+    later one has a mean of at most m + `TOLERANCE`, given what came before. An observation lies in [0, 1] and may have
+    any distribution. For each m the capital is that of a bet that the first ones are below m, times that of a bet that
+    later ones are above m + `TOLERANCE`. The smallest capital over all m is the evidence.
 
     The bets on the first steps have fixed stakes. A later step is bet on where the last `RECENT` steps are above m,
-    with the stake that would have been best had each been 0 or 1 (Kelly's), and with a multiple of it. So a quiet time
-    costs nothing, and a late rise is found as soon as an early one.
+    with the stake that would have been best had each observation been 0 or 1 (Kelly's), and with a multiple of it. So a
+    quiet time costs nothing, and a late rise is found as soon as an early one.
     """
 
     def __init__(self) -> None:
-        self.level_M = np.arange(LEVELS + 1) / LEVELS
-        self.first_SM = np.ones((len(STAKES), LEVELS))  # capital of the bets on the first steps, at the lower levels
-        self.later_SM = np.ones((len(TIMES), LEVELS))  # capital of the bets on a rise, at the upper levels
+        level_M = np.arange(LEVELS + 1) / LEVELS
+        self.low_M, self.high_M = level_M[:-1], np.minimum(level_M[1:] + TOLERANCE, 1.0)
+        self.first_SM = np.zeros((len(STAKES), LEVELS))  # log capital of the bets on the first steps, at `low_M`
+        self.later_SM = np.zeros((len(TIMES), LEVELS))  # log capital of the bets on a rise, at `high_M`
         self.recent: list[float] = []
-        self.evidence = 1.0
+        self.log_evidence = 0.0
 
-    def add_first(self, rate: float) -> None:
-        """Takes in one of the first steps."""
-        low_M = self.level_M[:-1]
-        self.first_SM = np.minimum(self.first_SM * (1 + STAKES[:, None] * (low_M - rate) / (1 - low_M)), MOST)
+    def add_first(self, rates: Sequence[float]) -> None:
+        """Takes in the observations of one of the first steps."""
+        low_M1 = self.low_M[:, None]
+        self.first_SM += np.log1p(STAKES[:, None, None] * (low_M1 - np.asarray(rates)) / (1 - low_M1)).sum(-1)
 
-    def add_later(self, rate: float) -> None:
-        """Takes in a later step."""
-        high_M = self.level_M[1:]
+    def add_later(self, rates: Sequence[float]) -> None:
+        """Takes in the observations of a later step. The stake is the same for each, set before the step."""
         if self.recent:
-            kelly_M = np.maximum(np.mean(self.recent) - high_M, 0) / np.maximum(1 - high_M, 1 / LEVELS)
+            kelly_M = np.maximum(fmean(self.recent) - self.high_M, 0) / np.maximum(1 - self.high_M, 1 / LEVELS)
             stake_SM = np.minimum(TIMES[:, None] * kelly_M, MOST_STAKE)
-            self.later_SM = np.minimum(self.later_SM * (1 + stake_SM * (rate - high_M) / high_M), MOST)
-        self.recent = [*self.recent, rate][-RECENT:]
+            high_M1 = self.high_M[:, None]
+            self.later_SM += np.log1p(stake_SM[:, :, None] * (np.asarray(rates) - high_M1) / high_M1).sum(-1)
+        self.recent = [*self.recent, fmean(rates)][-RECENT:]
         self._weigh()
 
     def _weigh(self) -> None:
-        self.evidence = float((self.first_SM.mean(0) * self.later_SM.mean(0)).min())
+        log_sum_M = np.logaddexp.reduce(self.first_SM) + np.logaddexp.reduce(self.later_SM)
+        self.log_evidence = float(log_sum_M.min()) - math.log(len(STAKES) * len(TIMES))
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps, as JSON."""
@@ -124,9 +125,10 @@ class RiseTest:
 class AcceptanceAlarm(Alarm):
     """Fires when completions are accepted under wrong references more often than in the first steps.
 
-    Over a whole run in which that does not happen, it fires with at most the given probability (`RiseTest`). A
-    step is one observation: the mean over its prompts of the share of tested completions that are accepted under a
-    wrong reference.
+    The rate is the policy's: the expected share of a prompt's tested completions that are accepted under a wrong
+    reference. In a run in which it never exceeds its mean over the first steps by `TOLERANCE`, the alarm fires with at
+    most the given probability (`RiseTest`). A prompt is one observation, so more prompts a step show a rise sooner.
+    Prompts have to be drawn at random, as from a shuffled data set.
 
     Args:
         probability: that of a false alarm in a whole run.
@@ -146,14 +148,14 @@ class AcceptanceAlarm(Alarm):
         assert report.batch
         fires = self.fires_on(by_prompt(report.batch.rollouts, self.threshold))
         fires = self.fired or fires
-        return fires, {"hacking/alarm_evidence": math.log10(max(self.test.evidence, 1e-99))}
+        return fires, {"hacking/alarm_evidence": self.test.log_evidence / math.log(10)}
 
     def fires_on(self, shares: Sequence[float]) -> bool:
         """Takes in the prompts of a step. A step without a tested completion does not count."""
         self.steps += bool(shares)
         if shares:
-            (self.test.add_first if self.steps <= self.baseline else self.test.add_later)(fmean(shares))
-        return self.test.evidence >= 1 / self.probability
+            (self.test.add_first if self.steps <= self.baseline else self.test.add_later)(shares)
+        return self.test.log_evidence >= -math.log(self.probability)
 
     def finding(self, report: Report) -> str:
         return (
