@@ -45,6 +45,8 @@ def entry_of(run: Run) -> Data:
     by_rule = next((int(row["step"]) for row in run.metrics if row["step"] and alarm.add(row)), None)
     asked = run.values(ACCEPTANCE)
     shares = shares_by_step(run) if asked else {}
+    whole = run.config.get("rollouts_steps", 1) == 1  # every step's rollouts are kept
+    by_asking = alarm_by_asking(run, shares) if whole else run.alarm_step
     steps_judged = list(judged_rollouts(run))
     last = list(chain.from_iterable(steps_judged[-LAST:]))
     return {
@@ -58,7 +60,7 @@ def entry_of(run: Run) -> Data:
         "step_seconds": median(steps) if steps else None,
         "peak_gigabytes": max(memory, default=None),
         "pairs": {key: int(sum(run.values(f"pairs/{key}"))) for key in ("count", "held_back")},
-        "alarm_step": alarm_by_asking(run, shares) if asked else by_rule,
+        "alarm_step": by_asking if asked else by_rule,
         **(
             {"rule_alarm_step": by_rule, "accepted_under_both": ends(asked), "null_alarms": null_alarms(run, shares)}
             if asked
@@ -78,9 +80,13 @@ def entry_of(run: Run) -> Data:
 
 def shares_by_step(run: Run) -> dict[int, list[float]]:
     """For each step with a tested completion: each prompt's share that is accepted under a wrong reference too."""
-    rollouts = {int(path.stem.rsplit("_", 1)[1]): whole_records(path) for path in run.steps_of("rollouts")}
-    found = {step: by_prompt([Rollout.from_record(row) for row in rows]) for step, rows in rollouts.items()}
-    return {step: shares for step, shares in found.items() if shares}
+    threshold = run.config.get("reward_threshold") or THRESHOLD
+    found = {}
+    for path in run.steps_of("rollouts"):
+        rollouts = [Rollout.from_record(row) for row in whole_records(path)]
+        if shares := by_prompt(rollouts, threshold):
+            found[int(path.stem.rpartition("_")[2])] = shares
+    return found
 
 
 def alarm_by_asking(run: Run, shares: Mapping[int, Sequence[float]]) -> int | None:
@@ -89,19 +95,22 @@ def alarm_by_asking(run: Run, shares: Mapping[int, Sequence[float]]) -> int | No
     return next((step for step, found in shares.items() if alarm.fires_on(found)), None)
 
 
-def null_alarms(run: Run, shares: Mapping[int, Sequence[float]]) -> list[int]:
-    """[how many fired, how many were tried]: the alarm on this run's prompts in `PERMUTED` random orders.
+def null_alarms(run: Run, shares: Mapping[int, Sequence[float]]) -> dict[str, int]:
+    """How many of `tried` alarms fire on this run's prompts, and on its steps, in random orders.
 
-    In a random order there is no rise, so the alarm's stated probability bounds the share of these that fire.
+    In a random order there is no rise, so the alarm's stated probability bounds the share that fires. Steps stay whole:
+    so what the prompts of a step have in common, which the alarm takes to be nothing, is in them.
     """
-    rng, fired = random.Random(0), 0
-    prompts = list(chain.from_iterable(shares.values()))
+    rng, found = random.Random(0), {"prompts": 0, "steps": 0, "tried": PERMUTED}
+    prompts, steps = list(chain.from_iterable(shares.values())), list(shares.values())
     for _ in range(PERMUTED):
         rng.shuffle(prompts)
+        rng.shuffle(steps)
         left = iter(prompts)
-        steps = {step: list(islice(left, len(found))) for step, found in shares.items()}
-        fired += alarm_by_asking(run, steps) is not None
-    return [fired, PERMUTED]
+        dealt = {step: list(islice(left, len(own))) for step, own in shares.items()}
+        found["prompts"] += alarm_by_asking(run, dealt) is not None
+        found["steps"] += alarm_by_asking(run, dict(enumerate(steps, 1))) is not None
+    return found
 
 
 def step_seconds(run: Run) -> list[float]:

@@ -367,12 +367,13 @@ class Experiment:
             }
             if lines := {arm: band(series) for arm, series in found.items() if series}:
                 yield title, drawn(lines)
-        for metric, curve in self.words.get("curves", {}).items():
+        for title, curve in self.words.get("curves", {}).items():
+            metric = curve.get("metric", title)
             lines = {
                 name: [(x, fmean(v), min(v), max(v)) for x, arm in points.items() if (v := self.values(arm, metric))]
                 for name, points in curve["lines"].items()
             }
-            yield metric, drawn(lines, curve["label"])
+            yield title, drawn(lines, curve["label"])
 
     def page(self) -> str:
         """As Markdown."""

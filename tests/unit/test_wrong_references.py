@@ -5,16 +5,18 @@ import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.evaluation.eval_rm import EvalSettings, as_lines, evaluate_files
-from cooper_rl.method.alarm import TOLERANCE, AcceptanceAlarm, HackingAlarm, RiseTest
+from cooper_rl.method.alarm import AcceptanceAlarm, HackingAlarm, RiseTest
 from cooper_rl.method.build import make_cooper
 from cooper_rl.method.counterfactual import Counterfactual
 from cooper_rl.method.monitor import ACCEPTANCE as RATE
+from cooper_rl.method.monitor import by_prompt
 from cooper_rl.method.protocols import Alone
 from cooper_rl.records import Batch, Report, Sample, Verdict
 from cooper_rl.settings.method import CooperSettings, MethodSettings
@@ -412,6 +414,13 @@ def test_more_prompts_a_step_show_a_rise_sooner():
     assert all(15 < first_alarm(shares(EXPLOITED, rng, prompts=64)) <= 22 for _ in range(10))
 
 
+@pytest.mark.parametrize("prompts, seen", [(8, 0), (64, 10)])
+def test_a_small_rise_is_seen_with_many_prompts_alone(prompts, seen):
+    rng = np.random.default_rng(1)
+    found = [first_alarm(shares([0.15] * 10 + [0.25] * 90, rng, prompts)) for _ in range(10)]
+    assert sum(step is not None for step in found) == seen
+
+
 def test_a_rise_after_many_quiet_steps_is_seen_too():
     rates = [0.1] * 10 + [0.03] * 290 + [0.8] * 30
     assert 300 < first_alarm(shares(rates, np.random.default_rng(1))) <= 305
@@ -424,9 +433,9 @@ def test_no_rise_fires_no_more_often_than_stated(rate, prompts):
     assert sum(first_alarm(shares([rate] * 60, rng, prompts)) is not None for _ in range(60)) <= 2
 
 
-def test_a_rise_within_the_tolerance_fires_no_more_often_than_stated():
+def test_a_rise_of_five_points_fires_no_more_often_than_stated():
     rng = np.random.default_rng(5)
-    runs = [shares([0.2] * 10 + [0.2 + TOLERANCE] * 60, rng, prompts=64) for _ in range(60)]
+    runs = [shares([0.2] * 10 + [0.25] * 60, rng, prompts=64) for _ in range(60)]
     assert sum(first_alarm(run) is not None for run in runs) <= 2
 
 
@@ -437,6 +446,47 @@ def test_a_rate_that_varies_from_step_to_step_is_no_rise(prompts):
     size = level * (1 - level) / spread**2 - 1
     runs = [shares(rng.beta(level * size, (1 - level) * size, 100), rng, prompts) for _ in range(40)]
     assert sum(first_alarm(run) is not None for run in runs) <= 2
+
+
+def test_steps_may_have_any_number_of_tested_prompts():
+    rng = np.random.default_rng(6)
+    runs = [[shares([0.3], rng, rng.integers(1, 40))[0] for _ in range(60)] for _ in range(40)]
+    assert sum(first_alarm(run) is not None for run in runs) <= 2
+
+
+def test_no_bet_gains_in_expectation():
+    """Two first and three later prompts, each 0 or 1: over all outcomes the capital at the true level has a mean of 1.
+
+    A stake that knew a prompt's own outcome would gain.
+    """
+    place = 60
+    low, high = RiseTest().low_M[place], RiseTest().high_M[place]
+    assert (low, high) == pytest.approx((0.3, 0.355))
+    expected = 0.0
+    for outcome in product([0.0, 1.0], repeat=5):
+        test = RiseTest()
+        test.add_first(outcome[:2])
+        for rate in outcome[2:]:
+            test.add_later([rate])
+        capital = np.exp(test.first_SM[:, place]).mean() * np.exp(test.later_SM[:, place]).mean()
+        chances = [low if place < 2 else high for place in range(5)]
+        expected += capital * math.prod(p if hit else 1 - p for p, hit in zip(chances, outcome, strict=True))
+    assert expected == pytest.approx(1.0)
+
+
+def test_the_share_of_a_prompt_is_of_its_own_tested_completions():
+    """One of four is accepted with the first prompt, and one of one with the second; the third has none tested."""
+    rollouts = example_batch(1).rollouts
+    tested = [(0, 0.9), (0, 0.1), (0, 0.1), (0, 0.2), (1, 0.9), (2, None)]
+    asked = [change(rollouts[0], group=group, counterfactual_score=score) for group, score in tested]
+    assert by_prompt(asked) == [0.25, 1.0] and by_prompt(asked, 0.05) == [1.0, 1.0]
+
+
+def test_a_checkpoint_of_an_earlier_version_begins_the_alarm_anew(caplog):
+    alarm = AcceptanceAlarm()
+    alarm.load_state({"fired": True, "steps": 12, "test": {"first": [[1.0]], "later": [[1.0]], "recent": [0.2]}})
+    assert alarm.fired and alarm.steps == 0 and alarm.test.log_evidence == 0.0
+    assert "begins anew" in caplog.text
 
 
 def test_a_fall_fires_nothing():

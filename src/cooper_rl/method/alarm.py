@@ -72,10 +72,10 @@ class RiseTest:
     any time with probability at most p (Ville). The test may be looked at after every step, for as long as a run lasts.
     `log_evidence` is its natural logarithm: 0 at the start, at least log(1/p) where a rise is shown at the error p.
 
-    Null hypothesis: there is a level m such that the first observations have a mean of at least m on average, and each
-    later one has a mean of at most m + `TOLERANCE`, given what came before. An observation lies in [0, 1] and may have
-    any distribution. For each m the capital is that of a bet that the first ones are below m, times that of a bet that
-    later ones are above m + `TOLERANCE`. The smallest capital over all m is the evidence.
+    Null hypothesis: there is a level m, fixed beforehand, such that the first observations have a mean of at least m on
+    average, and each later one has a mean of at most m + `TOLERANCE`, given what came before. An observation lies in
+    [0, 1] and may have any distribution. For each m the capital is that of a bet that the first ones are below m, times
+    that of a bet that later ones are above m + `TOLERANCE`. The smallest capital over all m is the evidence.
 
     The bets on the first steps have fixed stakes. A later step is bet on where the last `RECENT` steps are above m,
     with the stake that would have been best had each observation been 0 or 1 (Kelly's), and with a multiple of it. So a
@@ -111,11 +111,11 @@ class RiseTest:
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps, as JSON."""
-        return {"first": self.first_SM.tolist(), "later": self.later_SM.tolist(), "recent": self.recent}
+        return {"log_first": self.first_SM.tolist(), "log_later": self.later_SM.tolist(), "recent": self.recent}
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Restores what `state` gave."""
-        self.first_SM, self.later_SM = np.array(state["first"]), np.array(state["later"])
+        self.first_SM, self.later_SM = np.array(state["log_first"]), np.array(state["log_later"])
         self.recent = list(state["recent"])
         if self.recent:
             self._weigh()
@@ -125,10 +125,10 @@ class RiseTest:
 class AcceptanceAlarm(Alarm):
     """Fires when completions are accepted under wrong references more often than in the first steps.
 
-    The rate is the policy's: the expected share of a prompt's tested completions that are accepted under a wrong
-    reference. In a run in which it never exceeds its mean over the first steps by `TOLERANCE`, the alarm fires with at
-    most the given probability (`RiseTest`). A prompt is one observation, so more prompts a step show a rise sooner.
-    Prompts have to be drawn at random, as from a shuffled data set.
+    A prompt is one observation: the share of its tested completions that are accepted under a wrong reference. Over a
+    whole run in which the expected share never exceeds its mean over the tested prompts of the first steps by more than
+    `TOLERANCE`, the alarm fires with at most the given probability (`RiseTest`). That takes prompts that are
+    independent given the policy and the reward model, as those of a shuffled data set are.
 
     Args:
         probability: that of a false alarm in a whole run.
@@ -160,16 +160,20 @@ class AcceptanceAlarm(Alarm):
     def finding(self, report: Report) -> str:
         return (
             f"{report.metrics.get(ACCEPTANCE, math.nan):.2f} of the accepted completions are accepted under a wrong"
-            f" reference too, more than in the first {self.baseline} steps (by chance with a probability of at most"
-            f" {self.probability:g})"
+            f" reference too, more than in the first {self.baseline} steps (a false alarm has a probability of at"
+            f" most {self.probability:g})"
         )
 
     def state(self) -> dict[str, Any]:
         return {"fired": self.fired, "steps": self.steps, "test": self.test.state()}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        self.fired, self.steps = bool(state["fired"]), int(state["steps"])
-        self.test.load_state(state["test"])
+        self.fired = bool(state["fired"])
+        if "log_first" in state["test"]:
+            self.steps = int(state["steps"])
+            self.test.load_state(state["test"])
+        else:
+            logger.warning("the hacking alarm begins anew: the checkpoint's is of an earlier version")
         self._act()
 
 

@@ -306,8 +306,8 @@ class GuardSettings:
     """What to do when the hacking alarm fires: log (write a warning), stop (end the run with a checkpoint) or hybrid
     (change the reward to hybrid)."""
     alarm_probability: float = setting(0.01, least=1e-9, most=0.5)
-    """Maximum probability of a false alarm on acceptance under wrong references, in a run in which it rises by no more than
-    5 points."""
+    """Maximum probability of a false alarm on acceptance under wrong references, in a run in which it rises by no more
+    than 5 points."""
     monitors: list[str] = setting([])
     """Monitors of your own that watch each step, before the guard, each as module:Class."""
     max_skipped_steps: int = setting(10, least=0)
