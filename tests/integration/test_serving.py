@@ -227,6 +227,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", folder], check=True)
 
 
+@pytest.mark.slow  # 18 seconds
 def test_a_start_on_a_full_disk_is_one_line(small_disk):
     folder, fill = small_disk
     fill(0)
@@ -260,6 +261,7 @@ def test_a_full_disk_at_a_checkpoint_stops_the_run_and_health_says_so(small_disk
     assert last_checkpoint(folder / "run").name == "checkpoint-2"
 
 
+@pytest.mark.slow  # 10 seconds
 def test_a_limit_on_files_is_as_a_full_disk(tmp_path):
     served = Served(tmp_path)
     resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))

@@ -87,6 +87,7 @@ def test_it_reads_a_long_completion_whole_and_what_it_saves_says_so(checkpoint, 
     assert json.loads((tmp_path / "again" / "verifyrm.json").read_text())["max_tokens"] == 4096
 
 
+@pytest.mark.slow  # 9 seconds
 def test_it_can_be_trained_further_on_parquet(checkpoint, parquet, tmp_path):
     settings = ["--train_files", str(parquet), "--output_dir", str(tmp_path / "rm"), "--max_steps", "2"]
     cooper(["train-rm", "--model_name_or_path", str(checkpoint), *settings])
