@@ -8,6 +8,7 @@ A row a block of steps:
 - VerifyRM: its balanced accuracy on held-out triples, at the same.
 - right, accepted, wrong among accepted: shares of the block's rollouts that are truly right, that VerifyRM accepts, and
   of the accepted ones that are truly wrong.
+- right words: the share that is truly right where the reference is a word.
 - both: accepted under a wrong reference too, of those that were asked under one.
 - new: the share of rollouts whose last sentence has a wording that none of `--drawn` completions of the start has,
   drawn as in the run. The wording is the sentence without its numbers and weekdays.
@@ -23,32 +24,28 @@ from __future__ import annotations
 import argparse
 import math
 import random
-import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import torch
-from torch.nn.functional import cross_entropy
+from exploits_left import judged
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from cooper_rl.domains.nano.silent import wording
-from cooper_rl.domains.problems import load_problems, truth_of
+from cooper_rl.domains.problems import load_problems
 from cooper_rl.generation import Sampling
 from cooper_rl.generation.generator import conversation
 from cooper_rl.generation.in_process import render_chat, sample
-from cooper_rl.jsonl import whole_records
 from cooper_rl.records import THRESHOLD
 from cooper_rl.report.runs import Run, read_run
 from cooper_rl.settings.files import resolve_model
+from cooper_rl.steps import step_ends
 
-COLUMNS = ("true", "VerifyRM", "right", "accepted", "wrong among accepted", "both", "new", "perplexity")
+COLUMNS = ("true", "VerifyRM", "right", "right words", "accepted", "wrong among accepted", "both", "new", "perplexity")
 METRICS = {"KL": "kl", "entropy": "entropy", "length": "completions/mean_length"}
 ROWS = 256  # completions at once
-SENTENCE = re.compile(r"(?<=[.!?])\s+(?=\S)")
 Data = dict[str, Any]
 
 
@@ -79,40 +76,32 @@ class Start:
             label_BT = torch.full_like(input_BT, -100)
             for row, (prompt, whole) in enumerate(zip(prompt_ids, ids, strict=True)):
                 label_BT[row, len(prompt) : len(whole)] = input_BT[row, len(prompt) : len(whole)]
-            logits_BTV = self.model(input_BT).logits[:, :-1]
-            loss += float(cross_entropy(logits_BTV.flatten(0, 1), label_BT[:, 1:].flatten(), reduction="sum"))
-            tokens += int((label_BT[:, 1:] >= 0).sum())
+            count = int((label_BT >= 0).sum())
+            loss += count * float(self.model(input_BT, labels=label_BT).loss)
+            tokens += count
         return math.exp(loss / tokens) if tokens else math.nan
 
 
 def last_wording(completion: str) -> str:
     """The wording of a completion's last sentence."""
-    return wording(SENTENCE.split(completion.strip())[-1])
+    ends = [0, *step_ends(completion, "sentence")]
+    return wording(completion[ends[-2] if len(ends) > 1 else 0 :])
 
 
-def judged_steps(run: Run) -> dict[int, list[Data]]:
-    """The rollouts of each kept step, each with `right` for whether it is truly so."""
-    truth = truth_of(run.config["dataset_name"])
-    if truth is None:
-        raise SystemExit(f"{run.path}: the data set {run.config['dataset_name']} has no truth of its own")
-    problems = {p.problem_id: p for p in load_problems(run.config["dataset_name"], **run.problem_settings)}
-    found = {}
-    for path in run.steps_of("rollouts"):
-        rows = list(whole_records(path))
-        found[int(rows[0]["step"])] = [
-            row | {"right": truth(problems[row["problem_id"]], row["completion"])} for row in rows
-        ]
-    return found
+def is_accepted(row: Data) -> bool:
+    """Whether VerifyRM, where there is one, accepts a rollout."""
+    return bool((row.get("score") or 0.0) > THRESHOLD)
 
 
 def row_of(run: Run, start: Start, rollouts: Sequence[Data], steps: range) -> list[float]:
     """The cells of a block."""
-    accepted = [row for row in rollouts if (row.get("score") or 0.0) > THRESHOLD]
+    accepted = [row for row in rollouts if is_accepted(row)]
     asked = [row["counterfactual_score"] > THRESHOLD for row in rollouts if row.get("counterfactual_score") is not None]
     measured = [_last(run.series(key), steps) for key in ("eval/true_accuracy", "eval/reward_model_accuracy")]
     return [
         *measured,
         _mean(row["right"] for row in rollouts),
+        _mean(row["right"] for row in rollouts if row["reference_answer"].isalpha()),
         len(accepted) / len(rollouts) if rollouts and rollouts[0].get("score") is not None else math.nan,
         _mean(not row["right"] for row in accepted),
         _mean(asked),
@@ -133,12 +122,13 @@ def _last(series: Sequence[tuple[int, float]], steps: range) -> float:
 
 def read_aloud(last: Sequence[Data], count: int) -> None:
     """Prints what VerifyRM accepts and the truth does not, by wording, with an example of each."""
-    errs = [row for row in last if (row.get("score") or 0.0) > THRESHOLD and not row["right"]]
-    some = random.Random(0).sample(errs, min(count, len(errs)))
-    examples: Mapping[str, Data] = {last_wording(row["completion"]): row for row in some}
-    for text, times in Counter(last_wording(row["completion"]) for row in some).most_common():
-        row = examples[text]
-        print(f"{times} times, {row['verdict']}, for {row['reference_answer']!r}: {row['completion'][-160:]!r}")
+    errs = [row for row in last if is_accepted(row) and not row["right"]]
+    by_wording: dict[str, list[Data]] = {}
+    for row in random.Random(0).sample(errs, min(count, len(errs))):
+        by_wording.setdefault(last_wording(row["completion"]), []).append(row)
+    for rows in sorted(by_wording.values(), key=len, reverse=True):
+        row = rows[-1]
+        print(f"{len(rows)} times, {row['verdict']}, for {row['reference_answer']!r}: {row['completion'][-160:]!r}")
 
 
 def main() -> None:
@@ -154,11 +144,11 @@ def main() -> None:
         run = read_run(folder)
         name = run.config["model_name_or_path"]
         start = starts[name] = starts.get(name) or Start(run, arguments.drawn)
-        kept, rollouts = judged_steps(run), []
-        size = -(-max(kept) // arguments.blocks)
-        for begin in range(1, max(kept) + 1, size):
+        kept, rollouts = [row | {"right": right} for row, right in judged(run)], []
+        size = -(-kept[-1]["step"] // arguments.blocks)
+        for begin in range(1, kept[-1]["step"] + 1, size):
             steps = range(begin, begin + size)
-            rollouts = list(chain.from_iterable(rows for step, rows in kept.items() if step in steps))
+            rollouts = [row for row in kept if row["step"] in steps]
             cells = ["-" if math.isnan(value) else f"{value:.3f}" for value in row_of(run, start, rollouts, steps)]
             print(f"| {folder.parent.name}/{folder.name} | to {steps[-1]} | {' | '.join(cells)} |", flush=True)
         if arguments.read:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from statistics import fmean, median
@@ -44,10 +44,11 @@ def entry_of(run: Run) -> Data:
     alarm = HackingAlarm()  # both alarms are worked out anew
     by_rule = next((int(row["step"]) for row in run.metrics if row["step"] and alarm.add(row)), None)
     asked = run.values(ACCEPTANCE)
-    shares = shares_by_step(run) if asked else {}
+    rollouts = {int(path.stem.rpartition("_")[2]): list(whole_records(path)) for path in run.steps_of("rollouts")}
+    shares = shares_by_step(run, rollouts) if asked else {}
     whole = run.config.get("rollouts_steps", 1) == 1  # every step's rollouts are kept
     by_asking = alarm_by_asking(run, shares) if whole else run.alarm_step
-    steps_judged = list(judged_rollouts(run))
+    steps_judged = list(judged_rollouts(run, rollouts.values()))
     last = list(chain.from_iterable(steps_judged[-LAST:]))
     return {
         "name": f"{run.path.parent.name}/{run.path.name}",
@@ -78,15 +79,12 @@ def entry_of(run: Run) -> Data:
     }
 
 
-def shares_by_step(run: Run) -> dict[int, list[float]]:
+def shares_by_step(run: Run, rollouts: Mapping[int, Sequence[Data]]) -> dict[int, list[float]]:
     """For each step with a tested completion: each prompt's share that is accepted under a wrong reference too."""
-    threshold = run.config.get("reward_threshold") or THRESHOLD
-    found = {}
-    for path in run.steps_of("rollouts"):
-        rollouts = [Rollout.from_record(row) for row in whole_records(path)]
-        if shares := by_prompt(rollouts, threshold):
-            found[int(path.stem.rpartition("_")[2])] = shares
-    return found
+    own = run.config.get("reward_threshold")
+    threshold = THRESHOLD if own is None else own
+    found = {step: by_prompt(list(map(Rollout.from_record, rows)), threshold) for step, rows in rollouts.items()}
+    return {step: shares for step, shares in found.items() if shares}
 
 
 def alarm_by_asking(run: Run, shares: Mapping[int, Sequence[float]]) -> int | None:
@@ -171,15 +169,15 @@ def blank(run: Run) -> dict[str, float]:
     return {"most": max(map(fmean, steps)), "end": fmean(map(fmean, steps[-LAST:]))} if steps else {}
 
 
-def judged_rollouts(run: Run) -> Iterator[list[Judged]]:
+def judged_rollouts(run: Run, steps: Iterable[Sequence[Data]]) -> Iterator[list[Judged]]:
     """Each step's rollouts in a generated world, with their problems and whether they are right."""
     name = run.config["dataset_name"]
     is_true = truth_of(name)
     if is_true is None:
         return
     problems = {problem.problem_id: problem for problem in load_problems(name, **run.problem_settings)}
-    for path in run.steps_of("rollouts"):
-        rows = [(rollout, problems[rollout["problem_id"]]) for rollout in whole_records(path)]
+    for rollouts in steps:
+        rows = [(rollout, problems[rollout["problem_id"]]) for rollout in rollouts]
         yield [(rollout, problem, is_true(problem, rollout["completion"])) for rollout, problem in rows]
 
 
