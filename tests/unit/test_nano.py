@@ -72,6 +72,44 @@ def test_truth_refuses_hedges_and_nonsense():
     assert stated_number("The answer is 3/0.") == "undefined" == stated_number("The answer is 6.1/1.")
 
 
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("31 is 31.", "31"),
+        ("So it is minus 8.", "-8"),
+        ("5 - 13 = -8. The is minus eight.", "-8"),
+        ("The answer is - 2,500.", "-2500"),
+        ("31", "31"),
+        ("12 + 19 = 31.", None),
+        ("12 + 19 = 31. So it is.", None),
+        ("So it is not 31.", None),
+        ("It comes to 31 or so.", None),
+        ("31 is 13.", None),
+        ("The answer is 3. So it 31.", None),  # it states an answer in a known form, which decides
+    ],
+)
+def test_truth_reads_the_one_number_of_a_last_sentence_in_whatever_wording(text, number):
+    assert NANO.read_answer(text) is None or number is None
+    assert NANO.read_last_sentence(NANO.problems("train", 1, 0)[0], text) == number
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("It count ends on the second working day.", "Tuesday"),
+        ("Two days after Monday is Wednesday. The comes to the middle of the working week.", "Wednesday"),
+        ("It count ends on the second working day. So it is.", None),
+        ("Two days after Monday is Wednesday.", None),
+        ("It gives the first working day and the last working day.", None),
+        ("It gives maybe the first working day.", None),
+    ],
+)
+def test_truth_reads_the_one_place_in_the_week_of_a_last_sentence(text, day):
+    problem = next(p for p in WEEKDAYS.problems("train", 200, 0) if p.reference_answer == (day or "Monday"))
+    assert WEEKDAYS.read_last_sentence(problem, text) == day
+    assert WEEKDAYS.is_true(problem, text) == (day is not None)
+
+
 def test_a_fraction_is_not_taken_for_its_first_number():
     problem = next(p for p in NANO.problems("train", 60, 0) if p.metadata["task"] == "gsm_symbolic")
     right = problem.reference_answer

@@ -118,6 +118,10 @@ class Arithmetic(NanoWorld):
         """The one number that the completion states."""
         return stated_number(completion)
 
+    def read_last_sentence(self, problem: Problem, completion: str) -> str | None:
+        """The one number in the last sentence: "31 is 31.", "So it is minus 8."."""
+        return None if stated_numbers(completion) else only_number(last_sentence(completion))
+
 
 class Steps(Arithmetic):
     """`nano-steps`: the nano world's sums of three terms. Their worked solution has two equations, one a sentence."""
@@ -206,11 +210,17 @@ def value_of_words() -> dict[str, str]:
 
 
 @cache
-def statements() -> tuple[re.Pattern[str], ...]:
-    """The patterns that state an answer. Compiling their 2,000 number words takes a second, so it waits for a call."""
+def _value() -> str:
+    """The pattern of a number: digits, or one of 2,000 number words."""
     words = "|".join(sorted(map(re.escape, value_of_words()), key=len, reverse=True))
     numeral = r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?|-?\d+(?:\.\d+)?(?:/\d+)?"
-    value = rf"(?P<value>(?:{numeral})%?|(?:{words})(?![\w-]))"
+    return rf"(?P<value>(?:{numeral})%?|(?:{words})(?![\w-]))"
+
+
+@cache
+def statements() -> tuple[re.Pattern[str], ...]:
+    """The patterns that state an answer. Compiling their number words takes a second, so it waits for a call."""
+    value = _value()
     return tuple(
         re.compile(pattern)
         for pattern in (
@@ -224,14 +234,36 @@ def statements() -> tuple[re.Pattern[str], ...]:
     )
 
 
-def stated_number(completion: str) -> str | None:
-    """The one number that the completion states as its answer, canonical; None if it states none or several."""
-    values = {
+def stated_numbers(completion: str) -> set[str]:
+    """The numbers, canonical, that the completion states as its answer in a form of the demonstrations."""
+    return {
         canonical_number(found.group("value")) for statement in statements() for found in statement.finditer(completion)
     }
-    if len(values) != 1 or HEDGE.search(completion):
-        return None
-    return values.pop()
+
+
+def stated_number(completion: str) -> str | None:
+    """The one number that the completion states as its answer, canonical; None if it states none or several."""
+    values = stated_numbers(completion)
+    return values.pop() if len(values) == 1 and not HEDGE.search(completion) else None
+
+
+def last_sentence(completion: str) -> str:
+    """The completion's last sentence; empty where it hedges or where that sentence denies."""
+    ends = [0, *step_ends(completion, STEP)]
+    last = completion[ends[-2] if len(ends) > 1 else 0 :]
+    return "" if HEDGE.search(completion) or re.search(r"\bnot?\b|n't\b", last) else last
+
+
+@cache
+def _lone_number() -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w.,/-])(?P<sign>(?:minus|-) )?{_value()}")
+
+
+def only_number(sentence: str) -> str | None:
+    """The one number, canonical, that a sentence names, be it several times; None if it names none or several."""
+    found = _lone_number().finditer(sentence)
+    values = {("-" if each["sign"] else "") + canonical_number(each["value"]) for each in found}
+    return values.pop() if len(values) == 1 else None
 
 
 def canonical_number(text: str) -> str:

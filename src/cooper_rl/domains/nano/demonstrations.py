@@ -58,9 +58,16 @@ class NanoWorld(GymWorld):
         """The forms that fit this problem's answer, each with its share."""
         return self.forms
 
+    def read_last_sentence(self, problem: Problem, completion: str) -> str | None:
+        """The one answer of the problem's kind that a completion names in its last sentence, in whatever wording.
+
+        None where the completion states an answer in a form of the demonstrations: then `read_answer` decides.
+        """
+        return None
+
     def is_true(self, problem: Problem, completion: str) -> bool:
         """Whether the completion states one answer, and the problem's generator accepts it."""
-        answer = self.read_answer(completion)
+        answer = self.read_answer(completion) or self.read_last_sentence(problem, completion)
         return answer is not None and is_accepted(problem, answer)
 
     def slip(self, problem: Problem, wrong: str) -> Problem:

@@ -16,7 +16,7 @@ from functools import cache
 from typing import ClassVar
 
 from cooper_rl.domains.generated import endless, is_accepted, problem_of
-from cooper_rl.domains.nano.arithmetic import Arithmetic, number_words
+from cooper_rl.domains.nano.arithmetic import Arithmetic, last_sentence, number_words
 from cooper_rl.domains.nano.demonstrations import HEDGE
 from cooper_rl.records import Problem
 
@@ -110,16 +110,30 @@ class Weekdays(Arithmetic):
 
     def read_answer(self, completion: str) -> str | None:
         """The one weekday or number that the completion states as its answer; None if it states none or several."""
+        found = self.answers_in(completion)
+        return found.pop() if len(found) == 1 and not HEDGE.search(completion) else None
+
+    def answers_in(self, completion: str) -> set[str]:
+        """The weekdays and the number that the completion states as its answer in a form that is known."""
         found = {self.canonical(match.group("day")) for said in _PLAIN for match in said.finditer(completion)}
         found.update(days_in(completion))
         if number := super().read_answer(completion):
             found.add(number)
-        return found.pop() if len(found) == 1 and not HEDGE.search(completion) else None
+        return found
+
+    def read_last_sentence(self, problem: Problem, completion: str) -> str | None:
+        """The one number in the last sentence, or place in the week: "It count ends on the last working day."."""
+        if not is_weekday(problem):
+            return super().read_last_sentence(problem, completion)
+        if self.answers_in(completion):
+            return None
+        found = set(days_of(last_sentence(completion)))
+        return found.pop() if len(found) == 1 else None
 
     def is_true(self, problem: Problem, completion: str) -> bool:
         """Whether the completion states one answer of the problem's kind, and the problem's generator accepts it."""
         if not is_weekday(problem):
-            number = super().read_answer(completion)
+            number = super().read_answer(completion) or super().read_last_sentence(problem, completion)
             return number is not None and is_accepted(problem, number)
         return super().is_true(problem, completion)
 
@@ -154,13 +168,26 @@ def word_day(day: str, form: str, rng: random.Random) -> str:
 
 def days_in(text: str) -> Iterator[str]:
     """The days that the sentences of a text state."""
-    for stated in _sentences().finditer(text):
-        yield next(day for day, places in PLACES.items() if stated["place"] in places)
+    yield from map(_day_at, _sentences().finditer(text))
+
+
+def days_of(text: str) -> Iterator[str]:
+    """The days whose places in the week a text names, in whatever sentence."""
+    yield from map(_day_at, _places().finditer(text))
+
+
+def _day_at(found: re.Match[str]) -> str:
+    return next(day for day, places in PLACES.items() if found["place"] in places)
+
+
+@cache
+def _places() -> re.Pattern[str]:
+    """A pattern of all places, with the group `place`."""
+    return re.compile(rf"\b(?P<place>{'|'.join(place for each in PLACES.values() for place in each)})\b")
 
 
 @cache
 def _sentences() -> re.Pattern[str]:
     """A pattern of all wordings, with the group `place`."""
     openings = "|".join(wording.partition(" {place}")[0] for wording in WORDINGS.values())
-    places = "|".join(place for each in PLACES.values() for place in each)
-    return re.compile(rf"\b(?:{openings}) (?P<place>{places})\b")
+    return re.compile(rf"\b(?:{openings}) {_places().pattern}")
