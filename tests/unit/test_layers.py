@@ -1,12 +1,12 @@
 """The direction of imports, the size of modules, and what must not be in library code."""
 
 import ast
-import json
 import re
 import statistics
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -78,9 +78,14 @@ def part_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+@cache
+def nodes_of(source: str) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(source)))
+
+
 def imported_parts(source: str) -> set[str]:
     parts = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("cooper_rl."):
             parts.add(node.module.split(".")[1])
         elif isinstance(node, ast.ImportFrom) and node.module == "cooper_rl":
@@ -90,6 +95,7 @@ def imported_parts(source: str) -> set[str]:
     return parts
 
 
+@cache
 def graph():
     """Which parts import which."""
     found = {}
@@ -136,7 +142,7 @@ def test_every_part_has_its_row():
 
 def imported_modules(source: str) -> set[str]:
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         if isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
@@ -155,34 +161,13 @@ def test_the_product_imports_no_demonstration():
     assert nano in imported_modules("from cooper_rl.domains import nano")
 
 
-NANO_FREE = """
-import sys
-from typer.testing import CliRunner
-import cooper_rl
-from cooper_rl.cli import app
-for arguments, given in {arguments!r}:
-    done = CliRunner().invoke(app, arguments, input=given)
-    assert done.exit_code == 0, done.output
-    loaded = [name for name in sys.modules if name.startswith(("cooper_rl.domains.nano", "reasoning_gym"))]
-    assert not loaded, (arguments, loaded)
-"""
-
-
-def test_nano_is_not_imported_by_who_does_not_run_it():
-    verified = json.dumps({"reference": "1/2", "completion": "It is 0.5."}) + "\n"
-    scored = json.dumps({"question": "1 + 1?", "reference": "2", "completion": "It is 2."}) + "\n"
-    arguments = [(["--help"], None), (["verify"], verified), (["score", "--model", "nano"], scored)]
-    done = subprocess.run([sys.executable, "-c", NANO_FREE.format(arguments=arguments)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
 def test_the_check_sees_an_upward_import():
     assert imported_parts("from cooper_rl.method.pairs import Pairs") - ALLOWED["verifiers"] == {"method"}
     assert imported_parts("import cooper_rl.engines.config\nfrom cooper_rl import cli") == {"engines", "cli"}
 
 
 def functions_of(source):
-    return [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [node for node in nodes_of(source) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
@@ -192,7 +177,7 @@ def test_modules_and_functions_are_short(path):
     assert len(source.splitlines()) <= 350
     for node in functions_of(source):
         assert node.end_lineno - node.lineno < 50, f"{node.name} is too long"
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             assert node.func.id not in ("print", "eval", "exec"), f"{path}:{node.lineno}"
 

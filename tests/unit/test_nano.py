@@ -4,6 +4,8 @@ import hashlib
 import json
 import random
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,17 @@ from studies.nano.triples import lesson_triples, written_triples
 
 KINSHIP, WEEKDAYS = WORLDS["nano-kinship"], WORLDS["nano-weekdays"]
 RECIPES = Path(__file__).parents[2] / "recipes"
+NANO_FREE = """
+import sys
+from typer.testing import CliRunner
+import cooper_rl
+from cooper_rl.cli import app
+for arguments, given in {arguments!r}:
+    done = CliRunner().invoke(app, arguments, input=given)
+    assert done.exit_code == 0, done.output
+    loaded = [name for name in sys.modules if name.startswith(("cooper_rl.domains.nano", "reasoning_gym"))]
+    assert not loaded, (arguments, loaded)
+"""
 
 
 @pytest.mark.parametrize("world", EMBEDDED)
@@ -288,3 +301,11 @@ def test_a_policy_goes_on_from_another(tmp_path):
     assert before.keys() == after.keys() and any(not torch.equal(before[name], after[name]) for name in before)
     assert (tmp_path / "tokenizer.json").read_text() == (EMBEDDED["nano"]["policy"] / "tokenizer.json").read_text()
     assert "trained on from `nano`" in (tmp_path / "README.md").read_text() and len(tokenizer) == 1000
+
+
+def test_nano_is_not_imported_by_who_does_not_run_it():
+    verified = json.dumps({"reference": "1/2", "completion": "It is 0.5."}) + "\n"
+    scored = json.dumps({"question": "1 + 1?", "reference": "2", "completion": "It is 2."}) + "\n"
+    arguments = [(["--help"], None), (["verify"], verified), (["score", "--model", "nano"], scored)]
+    done = subprocess.run([sys.executable, "-c", NANO_FREE.format(arguments=arguments)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
