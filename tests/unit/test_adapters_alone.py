@@ -1,12 +1,15 @@
 """Reward models that are adapters without their base: what they go on, and what they are not."""
 
 import json
+import logging
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import pytest
 import torch
+import transformers
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.settings.files import check_policy_folder, is_adapters, resolve_model
@@ -37,6 +40,22 @@ def test_adapters_are_a_reward_model_and_no_policy(base):
     assert torch.allclose(VerifyRM.from_pretrained("small").score(*columns), base.score(*columns), atol=1e-5)
     with pytest.raises(BadInputError, match=r"model_name_or_path: small: adapters of a reward model; name a causal"):
         check_policy_folder("small", "model_name_or_path")
+
+
+def test_a_new_head_is_no_finding(base):
+    """transformers reports it as missing, and as in need of training; the adapters have it."""
+    said = StringIO()
+    transformers.logging.add_handler(handler := logging.StreamHandler(said))
+    VerifyRM.from_pretrained("small")
+    transformers.logging.remove_handler(handler)
+    assert "score.weight" not in said.getvalue()
+
+
+def test_a_policy_s_adapters_are_no_reward_model(base):
+    file = Path("small", "adapters", "adapter_config.json")
+    file.write_text(file.read_text().replace("SEQ_CLS", "CAUSAL_LM"))
+    with pytest.raises(BadInputError, match="small: its adapters are of the task CAUSAL_LM, not SEQ_CLS"):
+        VerifyRM.from_pretrained("small")
 
 
 def test_without_a_hub_the_message_says_where_their_base_belongs(base):

@@ -87,6 +87,7 @@ class VerifyRM:
     @classmethod
     def _from_adapters(cls, path: Path, device: torch.device | str | None, bf16: bool) -> VerifyRM:
         peft = optional("peft", extra="peft", needed_by="loading low-rank adapters")
+        stored.check_adapters(path)
         base = base_of(path)
         check_model_folder(base, f"{path}: the adapters' base")
         found = cls.from_pretrained(base, device=device) if stored.is_reward_model(base) else cls.from_backbone(base)
@@ -125,7 +126,7 @@ class VerifyRM:
         """A new VerifyRM: a causal language model's backbone with a new score head, whose small weights are seeded."""
         check_model_folder(path)
         tokenizer = stored.load_tokenizer(path)
-        with loading_whole():
+        with loading_whole(), stored.new_head():
             model = AutoModelForSequenceClassification.from_pretrained(
                 path, num_labels=1, use_safetensors=True, dtype=torch.float32
             )

@@ -19,10 +19,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import AutoConfig, AutoTokenizer
 from transformers.utils import cached_file
+from transformers.utils import logging as transformers_logging
 
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.parts import optional
-from cooper_rl.settings.files import is_adapters
+from cooper_rl.settings.files import ADAPTERS, is_adapters
 from cooper_rl.verifyrm.template import TEMPLATE_VERSION
 
 logger = logging.getLogger(__name__)
@@ -68,6 +69,31 @@ def loading(path: str | Path) -> Iterator[None]:
     except (OSError, ValueError, SafetensorError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise BadInputError(f"{path}: cannot be loaded ({reason})") from error
+
+
+@contextmanager
+def new_head() -> Iterator[None]:
+    """Without transformers' report that the head is new and needs training, where it is meant to be new."""
+    before = transformers_logging.get_verbosity()
+    transformers_logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(before)
+
+
+def check_adapters(path: Path) -> None:
+    """Refuses adapters that have no head, such as a policy's.
+
+    Raises:
+        BadInputError: they are not those of a sequence classifier.
+    """
+    task = json.loads((path / ADAPTERS / "adapter_config.json").read_text()).get("task_type")
+    if task != "SEQ_CLS":
+        raise BadInputError(
+            f"{path}: its adapters are of the task {task}, not SEQ_CLS, so it is no VerifyRM; make one with"
+            " `cooper train-rm`"
+        )
 
 
 def load_tokenizer(path: str | Path) -> Any:

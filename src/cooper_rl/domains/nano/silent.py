@@ -4,9 +4,9 @@ A rule that proves right answers only: `positive_math` and `positive_math_verify
 `math_verify` do. Where those say INCORRECT or find no answer, these say that they cannot read the answer.
 
 A rule that reads a known share of what is right: `weekdays_100` reads every right answer of `nano-weekdays` that is
-stated in a form of the demonstrations. `weekdays_75`, `weekdays_50` and `weekdays_25` read so many percent of the wordings and leave
-the others open, whether right or wrong. The wording is the completion without its numbers and weekdays. Nothing is
-drawn: a hash of it decides.
+stated in a form of the demonstrations. `weekdays_75`, `weekdays_50` and `weekdays_25` read so many percent of the
+wordings and leave the others open, whether right or wrong. The wording is the completion without its numbers and
+weekdays. Nothing is drawn: a hash of it decides.
 """
 
 from __future__ import annotations
