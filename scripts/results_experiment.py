@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
@@ -88,6 +89,7 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
 def wrap(text: str, indent: int = 0) -> str:
     """A paragraph or a list's entry in lines of at most 160 characters."""
     whole = text.replace(" ± ", "\u00a0±\u00a0").replace(" %", "\u00a0%")
+    whole = re.sub(r" (?=\d+\.\s)", "\u00a0", whole)  # "0." at a line's start would begin a list
     lines = fill(whole, 160, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
     return lines.replace("\u00a0", " ")
 

@@ -2,14 +2,18 @@
 
 import json
 import logging
+import shutil
 import subprocess
 import sys
 from io import StringIO
 from pathlib import Path
 
+import peft
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.settings.files import check_policy_folder, is_adapters, resolve_model
@@ -51,11 +55,27 @@ def test_a_new_head_is_no_finding(base):
     assert "score.weight" not in said.getvalue()
 
 
-def test_a_policy_s_adapters_are_no_reward_model(base):
-    file = Path("small", "adapters", "adapter_config.json")
-    file.write_text(file.read_text().replace("SEQ_CLS", "CAUSAL_LM"))
-    with pytest.raises(BadInputError, match="small: its adapters are of the task CAUSAL_LM, not SEQ_CLS"):
-        VerifyRM.from_pretrained("small")
+def test_a_backbone_without_all_of_its_weights_is_refused(tmp_path):
+    shutil.copytree(resolve_model("nano", "policy"), tmp_path / "broken")
+    weights = load_file(tmp_path / "broken" / "model.safetensors")
+    weights.pop("model.layers.0.input_layernorm.weight")
+    save_file(weights, tmp_path / "broken" / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(BadInputError, match="broken: its weights lack model"):
+        VerifyRM.from_backbone(tmp_path / "broken")
+
+
+def test_a_policy_s_adapters_are_no_reward_model(tmp_path):
+    """As peft saves them, and in the folder where a VerifyRM has its own."""
+    policy = AutoModelForCausalLM.from_pretrained(resolve_model("nano", "policy"))
+    adapted = peft.get_peft_model(policy, peft.LoraConfig(task_type="CAUSAL_LM", target_modules="all-linear"))
+    for folder in (tmp_path / "policy", tmp_path / "moved" / "adapters"):
+        adapted.save_pretrained(folder)
+    for name in ("policy", "moved"):
+        with pytest.raises(BadInputError, match=f"{name}: adapters of the task CAUSAL_LM, and no VerifyRM"):
+            VerifyRM.from_pretrained(tmp_path / name)
+    (tmp_path / "policy" / "adapter_config.json").write_text("{")
+    with pytest.raises(BadInputError, match="policy: cannot be loaded"):
+        VerifyRM.from_pretrained(tmp_path / "policy")
 
 
 def test_without_a_hub_the_message_says_where_their_base_belongs(base):

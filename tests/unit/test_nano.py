@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 from cooper_rl.domains.generated import SPLITS, split_of
 from cooper_rl.domains.nano import NANO, WORLDS, weekdays
-from cooper_rl.domains.nano.arithmetic import Arithmetic, canonical_number, stated_number
+from cooper_rl.domains.nano.arithmetic import Arithmetic, canonical_number, number_words, stated_number
 from cooper_rl.domains.nano.kinship import Kinship
 from cooper_rl.domains.nano.weekdays import PLACES, WORDINGS, days_in
 from cooper_rl.domains.problems import KNOWN, find_domain
@@ -82,28 +82,53 @@ def test_truth_understands_every_form(form):
 def test_truth_refuses_hedges_and_nonsense():
     for text in ("The answer is 3 or 4.", r"\boxed{3} or \boxed{4}", "", "The answer is minus almonds.", "3"):
         assert stated_number(text) is None
+    assert stated_number("The answer is 31 + 5.") is None and stated_number("The answer is 31.5 + 5.") is None
     assert stated_number("The answer is 3/0.") == "undefined" == stated_number("The answer is 6.1/1.")
 
 
+SUM = {  # a problem of each world whose answer is a whole number from 2 to 99
+    world.name: next(
+        p
+        for p in world.problems("train", 400, 0)
+        if p.metadata["task"] == "chain_sum" and p.reference_answer in map(str, range(2, 100))
+    )
+    for world in (NANO, WEEKDAYS)
+}
+READ = ("{n} is {n}.", "The is {n}.", "1 + 1 = 2. It makes {n}", "{n}", "The is {words}.", "So answer {n}, in 3 steps.")
+READ += ("It make {n}. I am 90% sure.", "{n} is {words}.", "The is {n}")
+NOT_READ = ("So it is minus {n}.", "The is −{n}.", "The is negative {n}.", "12 + 19 = {n}.", "So it is not {n}.")
+NOT_READ += ("Not {n}.", "Maybe the {n}.", "It comes to {n} or so.", "{n} is 1.", "It makes 1. It makes {n}.")
+NOT_READ += ("The answer is 1. The is {n}.", "It makes {n} * {n}.", "The answer is {n} + 5.", "The is {n}, 5.")
+NOT_READ += ("It is half of {n}.", "The is {words} hundred.", "Done in {n} steps.", "I am {n}% sure.", "Is it {n}?")
+NOT_READ += (
+    "{n}. So it is.",
+    "If Liam can eat {n} portions a day.",
+    r"\boxed{{\sqrt{{{n}}}}}",
+    "It is {n}{n}, in 2 steps.",
+)
+
+
+@pytest.mark.parametrize("world", [NANO, WEEKDAYS], ids=lambda world: world.name)
+@pytest.mark.parametrize("text", [*READ, *NOT_READ])
+def test_truth_reads_a_last_sentence_that_is_a_number_beside_few_words(text, world):
+    problem = SUM[world.name]
+    answer = problem.reference_answer
+    said = text.format(n=answer, words=number_words(answer))
+    assert world.is_true(problem, said) == (text in READ), said
+
+
 @pytest.mark.parametrize(
-    ("text", "number"),
+    ("text", "right"),
     [
-        ("31 is 31.", "31"),
-        ("So it is minus 8.", "-8"),
-        ("5 - 13 = -8. The is minus eight.", "-8"),
         ("The answer is - 2,500.", "-2500"),
-        ("31", "31"),
-        ("12 + 19 = 31.", None),
-        ("12 + 19 = 31. So it is.", None),
-        ("So it is not 31.", None),
-        ("It comes to 31 or so.", None),
-        ("31 is 13.", None),
-        ("The answer is 3. So it 31.", None),  # it states an answer in a known form, which decides
+        ("The is minus eight point five.", "-8.5"),
+        ("The is 0.31.", "0.31"),
+        ("The is 31 percent.", None),
+        ("The is minus -8.", None),
     ],
 )
-def test_truth_reads_the_one_number_of_a_last_sentence_in_whatever_wording(text, number):
-    assert NANO.read_answer(text) is None or number is None
-    assert NANO.read_last_sentence(NANO.problems("train", 1, 0)[0], text) == number
+def test_signs_and_thousands_of_a_last_sentence(text, right):
+    assert NANO.read_last_sentence(SUM["nano"], text) == right
 
 
 @pytest.mark.parametrize(
@@ -111,16 +136,22 @@ def test_truth_reads_the_one_number_of_a_last_sentence_in_whatever_wording(text,
     [
         ("It count ends on the second working day.", "Tuesday"),
         ("Two days after Monday is Wednesday. The comes to the middle of the working week.", "Wednesday"),
+        ("So it is Monday.", "Monday"),
+        ("It count ends on the end of the working week.", "Friday"),
+        ("Monday is Tuesday.", None),
         ("It count ends on the second working day. So it is.", None),
         ("Two days after Monday is Wednesday.", None),
         ("It gives the first working day and the last working day.", None),
         ("It gives maybe the first working day.", None),
+        ("Not the first working day.", None),
+        ("Two days before the first working day.", None),
+        ("It count ends on the last working day. It count ends on the first working day.", None),
+        (r"\boxed{3} \boxed{4}. It count ends on the first working day.", None),
     ],
 )
-def test_truth_reads_the_one_place_in_the_week_of_a_last_sentence(text, day):
-    problem = next(p for p in WEEKDAYS.problems("train", 200, 0) if p.reference_answer == (day or "Monday"))
-    assert WEEKDAYS.read_last_sentence(problem, text) == day
-    assert WEEKDAYS.is_true(problem, text) == (day is not None)
+def test_truth_reads_a_last_sentence_that_is_a_day_beside_few_words(text, day):
+    problems = {p.reference_answer: p for p in WEEKDAYS.problems("train", 400, 0)}
+    assert {name for name in PLACES if WEEKDAYS.is_true(problems[name], text)} == ({day} if day else set())
 
 
 def test_a_fraction_is_not_taken_for_its_first_number():

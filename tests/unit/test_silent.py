@@ -25,7 +25,7 @@ def statements():
     return [(p.reference_answer, text, world.is_true(p, text)) for p, text in made]
 
 
-def test_the_whole_rule_is_the_worlds_own_scorer(statements):
+def test_the_whole_rule_reads_every_form_of_the_demonstrations(statements):
     for reference, completion, right in statements:
         assert (silent.weekdays_100(reference, completion).verdict is Verdict.CORRECT) == right, completion
 

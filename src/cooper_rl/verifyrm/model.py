@@ -62,6 +62,7 @@ class VerifyRM:
         path = resolve_model(str(path), "reward_model")
         if path.endswith(".gguf"):
             raise BadInputError(f"{path}: a GGUF file has no head; name a VerifyRM's folder or hub id")
+        stored.check_adapters(Path(path))
         if is_adapters(path):
             return cls._from_adapters(Path(path), device, bf16)
         check_model_folder(path)
@@ -76,8 +77,7 @@ class VerifyRM:
                 path, use_safetensors=True, dtype=torch.float32, output_loading_info=True
             )
             tokenizer = stored.load_tokenizer(path)
-        if missing := sorted(found_keys["missing_keys"]):
-            raise BadInputError(f"{path}: its weights lack {', '.join(missing[:3])}; copy the whole model again")
+        stored.refuse_missing(path, found_keys["missing_keys"])
         if model.config.pad_token_id is None:  # checkpoints of the paper's code have none
             model.config.pad_token_id = tokenizer.pad_token_id
         found = cls(model.to(device or own_device()).eval(), tokenizer, stored.load_settings(path, config))
@@ -87,7 +87,6 @@ class VerifyRM:
     @classmethod
     def _from_adapters(cls, path: Path, device: torch.device | str | None, bf16: bool) -> VerifyRM:
         peft = optional("peft", extra="peft", needed_by="loading low-rank adapters")
-        stored.check_adapters(path)
         base = base_of(path)
         check_model_folder(base, f"{path}: the adapters' base")
         found = cls.from_pretrained(base, device=device) if stored.is_reward_model(base) else cls.from_backbone(base)
@@ -127,9 +126,10 @@ class VerifyRM:
         check_model_folder(path)
         tokenizer = stored.load_tokenizer(path)
         with loading_whole(), stored.new_head():
-            model = AutoModelForSequenceClassification.from_pretrained(
-                path, num_labels=1, use_safetensors=True, dtype=torch.float32
+            model, found_keys = AutoModelForSequenceClassification.from_pretrained(
+                path, num_labels=1, use_safetensors=True, dtype=torch.float32, output_loading_info=True
             )
+        stored.refuse_missing(path, {*found_keys["missing_keys"]} - {"score.weight"})
         model.config.pad_token_id = tokenizer.pad_token_id
         generator = torch.Generator().manual_seed(seed)
         with torch.no_grad():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,7 @@ from cooper_rl.verifyrm.template import TEMPLATE_VERSION
 logger = logging.getLogger(__name__)
 
 SETTINGS_FILE = "verifyrm.json"
+ADAPTER_FILE = "adapter_config.json"
 MOST_TOKENS = 8192  # of a checkpoint without settings; the paper's code trains on up to so many
 
 
@@ -83,17 +84,28 @@ def new_head() -> Iterator[None]:
 
 
 def check_adapters(path: Path) -> None:
-    """Refuses adapters that have no head, such as a policy's.
+    """Refuses adapters that have no head of a VerifyRM, such as a policy's.
 
     Raises:
-        BadInputError: they are not those of a sequence classifier.
+        BadInputError: they are not those of a sequence classifier, or lie in no folder `adapters`.
     """
-    task = json.loads((path / ADAPTERS / "adapter_config.json").read_text()).get("task_type")
-    if task != "SEQ_CLS":
-        raise BadInputError(
-            f"{path}: its adapters are of the task {task}, not SEQ_CLS, so it is no VerifyRM; make one with"
-            " `cooper train-rm`"
-        )
+    file = next((file for file in (path / ADAPTERS / ADAPTER_FILE, path / ADAPTER_FILE) if file.is_file()), None)
+    if file is None:
+        return
+    with loading(path):
+        task = json.loads(file.read_text()).get("task_type")
+    if task != "SEQ_CLS" or file.parent == path:
+        raise BadInputError(f"{path}: adapters of the task {task}, and no VerifyRM; make one with `cooper train-rm`")
+
+
+def refuse_missing(path: str | Path, missing: Iterable[str]) -> None:
+    """Refuses weights that lack some.
+
+    Raises:
+        BadInputError: some are missing.
+    """
+    if names := sorted(missing):
+        raise BadInputError(f"{path}: its weights lack {', '.join(names[:3])}; copy the whole model again")
 
 
 def load_tokenizer(path: str | Path) -> Any:

@@ -118,9 +118,13 @@ class Arithmetic(NanoWorld):
         """The one number that the completion states."""
         return stated_number(completion)
 
-    def read_last_sentence(self, problem: Problem, completion: str) -> str | None:
-        """The one number in the last sentence: "31 is 31.", "So it is minus 8."."""
-        return None if stated_numbers(completion) else only_number(last_sentence(completion))
+    def states(self, problem: Problem, completion: str) -> bool:
+        """Whether a completion states a number in a form of the demonstrations."""
+        return bool(stated_numbers(completion))
+
+    def value(self, problem: Problem, text: str) -> str | None:
+        """The number that this text is, with the problem's unit or without."""
+        return lone_number(text.removesuffix(unit_of(problem, self.answer(problem))))
 
 
 class Steps(Arithmetic):
@@ -144,7 +148,7 @@ class Steps(Arithmetic):
         for index, end in enumerate(ends):
             step, start = completion[start:end], end
             equations = _EQUATION.findall(step)
-            stated = None if equations else self.read_answer(step)
+            stated = None if equations else self.read_answer(step) or self.read_last_sentence(problem, step)
             if set(equations) - known or (stated is not None and not self.is_true(problem, step)):
                 return index
         return -1 if self.is_true(problem, completion) else max(0, len(ends) - 1)
@@ -214,7 +218,7 @@ def _value() -> str:
     """The pattern of a number: digits, or one of 2,000 number words."""
     words = "|".join(sorted(map(re.escape, value_of_words()), key=len, reverse=True))
     numeral = r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?|-?\d+(?:\.\d+)?(?:/\d+)?"
-    return rf"(?P<value>(?:{numeral})%?|(?:{words})(?![\w-]))"
+    return rf"(?P<value>(?:{numeral})(?![.,]?\d)%?|(?:{words})(?![\w-]))"
 
 
 @cache
@@ -247,23 +251,18 @@ def stated_number(completion: str) -> str | None:
     return values.pop() if len(values) == 1 and not HEDGE.search(completion) else None
 
 
-def last_sentence(completion: str) -> str:
-    """The completion's last sentence; empty where it hedges or where that sentence denies."""
-    ends = [0, *step_ends(completion, STEP)]
-    last = completion[ends[-2] if len(ends) > 1 else 0 :]
-    return "" if HEDGE.search(completion) or re.search(r"\bnot?\b|n't\b", last) else last
-
-
 @cache
 def _lone_number() -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w.,/-])(?P<sign>(?:minus|-) )?{_value()}")
+    return re.compile(rf"(?P<sign>minus |negative |- ?)?{_value()}")
 
 
-def only_number(sentence: str) -> str | None:
-    """The one number, canonical, that a sentence names, be it several times; None if it names none or several."""
-    found = _lone_number().finditer(sentence)
-    values = {("-" if each["sign"] else "") + canonical_number(each["value"]) for each in found}
-    return values.pop() if len(values) == 1 else None
+def lone_number(text: str) -> str | None:
+    """The number, canonical, that a text is and nothing else."""
+    found = _lone_number().fullmatch(text.replace("\N{MINUS SIGN}", "-"))
+    if not found or (found["sign"] and found["value"].startswith(("-", "minus"))):
+        return None
+    value = canonical_number(found["value"])
+    return f"-{value}" if found["sign"] and value != "0" else value
 
 
 def canonical_number(text: str) -> str:

@@ -11,13 +11,19 @@ import re
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import ClassVar
 
 from cooper_rl.domains.generated import GymWorld, is_accepted
 from cooper_rl.records import Problem
+from cooper_rl.steps import step_ends
 
 WAYS = {"steps": 0.30, "last_step": 0.20, "direct": 0.30, "hedged": 0.20}
 BLANKS = ("", "The answer is.", "So it is.", "\\boxed{}", "####")
+FEW_WORDS = re.compile(
+    r"(?:(?:so|the|answer|it|is|that|makes?|gives?|comes?|to|we|get|land|on|count|ends?) (?!of\b)){0,6}", re.I
+)
+ASIDE = re.compile(r"(?:, in \d+ steps|\. I am \d+% sure)\.?$")
 HEDGE = re.compile(r"\bor\b|\bmaybe\b|\bcould be\b")  # words of a completion that names several answers
 
 
@@ -58,12 +64,28 @@ class NanoWorld(GymWorld):
         """The forms that fit this problem's answer, each with its share."""
         return self.forms
 
-    def read_last_sentence(self, problem: Problem, completion: str) -> str | None:
-        """The one answer of the problem's kind that a completion names in its last sentence, in whatever wording.
+    def states(self, problem: Problem, completion: str) -> bool:
+        """Whether a completion states an answer in a form of the demonstrations."""
+        return self.read_answer(completion) is not None
 
-        None where the completion states an answer in a form of the demonstrations: then `read_answer` decides.
-        """
+    def value(self, problem: Problem, text: str) -> str | None:
+        """The answer of the problem's kind that this text is and nothing else, canonical."""
         return None
+
+    def read_last_sentence(self, problem: Problem, completion: str) -> str | None:
+        """The answer that the last sentence is, beside few words: "The is 31.", "31 is 31.".
+
+        None where another such sentence has another answer, where the completion hedges, or where it states an answer
+        in a form of the demonstrations: then `read_answer` decides.
+        """
+        if HEDGE.search(completion) or self.states(problem, completion):
+            return None
+        values = []
+        for text in without_few_words(completion):
+            once, twice, again = text.partition(" is ")
+            said = {self.value(problem, once), self.value(problem, again if twice else once)}
+            values.append(said.pop() if len(said) == 1 else None)
+        return values[-1] if len({*values} - {None}) == 1 else None
 
     def is_true(self, problem: Problem, completion: str) -> bool:
         """Whether the completion states one answer, and the problem's generator accepts it."""
@@ -94,6 +116,14 @@ class NanoWorld(GymWorld):
         if way == "last_step":
             return f"{steps[-1]} {statement}"
         return statement if way == "direct" else hedge(answer, self.another(problem, answer, rng), rng)
+
+
+def without_few_words(completion: str) -> list[str]:
+    """Each sentence without its full stop and the few words that demonstrations begin with."""
+    text = ASIDE.sub(".", completion.strip())
+    ends = [0, *step_ends(text, "sentence")]
+    sentences = (text[start:end].strip().removesuffix(".") for start, end in pairwise(ends))
+    return [FEW_WORDS.sub("", sentence, count=1) for sentence in sentences]
 
 
 def hedge(answer: str, other: str, rng: random.Random) -> str:

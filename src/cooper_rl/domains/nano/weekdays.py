@@ -16,7 +16,7 @@ from functools import cache
 from typing import ClassVar
 
 from cooper_rl.domains.generated import endless, is_accepted, problem_of
-from cooper_rl.domains.nano.arithmetic import Arithmetic, last_sentence, number_words
+from cooper_rl.domains.nano.arithmetic import Arithmetic, number_words
 from cooper_rl.domains.nano.demonstrations import HEDGE
 from cooper_rl.records import Problem
 
@@ -110,30 +110,31 @@ class Weekdays(Arithmetic):
 
     def read_answer(self, completion: str) -> str | None:
         """The one weekday or number that the completion states as its answer; None if it states none or several."""
-        found = self.answers_in(completion)
-        return found.pop() if len(found) == 1 and not HEDGE.search(completion) else None
-
-    def answers_in(self, completion: str) -> set[str]:
-        """The weekdays and the number that the completion states as its answer in a form that is known."""
-        found = {self.canonical(match.group("day")) for said in _PLAIN for match in said.finditer(completion)}
-        found.update(days_in(completion))
+        found = self.days(completion)
         if number := super().read_answer(completion):
             found.add(number)
-        return found
+        return found.pop() if len(found) == 1 and not HEDGE.search(completion) else None
 
-    def read_last_sentence(self, problem: Problem, completion: str) -> str | None:
-        """The one number in the last sentence, or place in the week: "It count ends on the last working day."."""
+    def days(self, completion: str) -> set[str]:
+        """The weekdays that the completion states as its answer in a form that is known."""
+        found = {self.canonical(match.group("day")) for said in _PLAIN for match in said.finditer(completion)}
+        return found | set(days_in(completion))
+
+    def states(self, problem: Problem, completion: str) -> bool:
+        """Whether a completion states an answer of the problem's kind, or a number, in a form that is known."""
+        return super().states(problem, completion) or (is_weekday(problem) and bool(self.days(completion)))
+
+    def value(self, problem: Problem, text: str) -> str | None:
+        """The weekday that this text is, by its place in the week or by its name; or the number."""
         if not is_weekday(problem):
-            return super().read_last_sentence(problem, completion)
-        if self.answers_in(completion):
-            return None
-        found = set(days_of(last_sentence(completion)))
-        return found.pop() if len(found) == 1 else None
+            return super().value(problem, text)
+        found = (day for day, places in PLACES.items() if text == day or f"the {text}" in places)
+        return next(found, None)
 
     def is_true(self, problem: Problem, completion: str) -> bool:
         """Whether the completion states one answer of the problem's kind, and the problem's generator accepts it."""
         if not is_weekday(problem):
-            number = super().read_answer(completion) or super().read_last_sentence(problem, completion)
+            number = super().read_answer(completion) or self.read_last_sentence(problem, completion)
             return number is not None and is_accepted(problem, number)
         return super().is_true(problem, completion)
 
@@ -168,26 +169,13 @@ def word_day(day: str, form: str, rng: random.Random) -> str:
 
 def days_in(text: str) -> Iterator[str]:
     """The days that the sentences of a text state."""
-    yield from map(_day_at, _sentences().finditer(text))
-
-
-def days_of(text: str) -> Iterator[str]:
-    """The days whose places in the week a text names, in whatever sentence."""
-    yield from map(_day_at, _places().finditer(text))
-
-
-def _day_at(found: re.Match[str]) -> str:
-    return next(day for day, places in PLACES.items() if found["place"] in places)
-
-
-@cache
-def _places() -> re.Pattern[str]:
-    """A pattern of all places, with the group `place`."""
-    return re.compile(rf"\b(?P<place>{'|'.join(place for each in PLACES.values() for place in each)})\b")
+    for stated in _sentences().finditer(text):
+        yield next(day for day, places in PLACES.items() if stated["place"] in places)
 
 
 @cache
 def _sentences() -> re.Pattern[str]:
     """A pattern of all wordings, with the group `place`."""
     openings = "|".join(wording.partition(" {place}")[0] for wording in WORDINGS.values())
-    return re.compile(rf"\b(?:{openings}) {_places().pattern}")
+    places = "|".join(place for each in PLACES.values() for place in each)
+    return re.compile(rf"\b(?:{openings}) (?P<place>{places})\b")
