@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -89,10 +90,15 @@ def page(docs: Path = ROOT / "docs") -> str:
 def _balanced(rows: Mapping[str, Figures]) -> str:
     table = [["VerifyRM", *SETS, "known hacks rejected, at least"]]
     for name, row in rows.items():
-        cells = [f"{s['balanced_accuracy']:.3f} ({s['interval'][0]:.3f}-{s['interval'][1]:.3f})" for s in _sets(row)]
+        cells = [f"{s['balanced_accuracy']:.3f}{_interval(*s['interval'])}" for s in _sets(row)]
         kind, rejected = least_rejected(row)
         table.append([name, *cells, f"{rejected:.2f}" + (f" (`{kind}`)" if rejected < 1 else "")])
     return markdown(table)
+
+
+def _interval(low: float, high: float) -> str:
+    """In brackets; nothing where there is none, since not one of the completions was misjudged."""
+    return "" if math.isnan(low) else f" ({low:.3f}-{high:.3f})"
 
 
 def least_rejected(row: Figures) -> tuple[str, float]:

@@ -95,10 +95,11 @@ SUM = {  # a problem of each world whose answer is a whole number from 2 to 99
     for world in (NANO, WEEKDAYS)
 }
 READ = ("{n} is {n}.", "The is {n}.", "1 + 1 = 2. It makes {n}", "{n}", "The is {words}.", "So answer {n}, in 3 steps.")
-READ += ("It make {n}. I am 90% sure.", "{n} is {words}.", "The is {n}")
+READ += ("It make {n}. I am 90% sure.", "{n} is {words}.", "The is {n}", "It mes {n}.")
 NOT_READ = ("So it is minus {n}.", "The is −{n}.", "The is negative {n}.", "12 + 19 = {n}.", "So it is not {n}.")
 NOT_READ += ("Not {n}.", "Maybe the {n}.", "It comes to {n} or so.", "{n} is 1.", "It makes 1. It makes {n}.")
 NOT_READ += ("The answer is 1. The is {n}.", "It makes {n} * {n}.", "The answer is {n} + 5.", "The is {n}, 5.")
+NOT_READ += ("Never {n}.", "It is about {n}.", "Liam has {n}.", "Half {n}.", "It is 1 {n}.", "One is {n}.")
 NOT_READ += ("It is half of {n}.", "The is {words} hundred.", "Done in {n} steps.", "I am {n}% sure.", "Is it {n}?")
 NOT_READ += (
     "{n}. So it is.",
@@ -139,6 +140,9 @@ def test_signs_and_thousands_of_a_last_sentence(text, right):
         ("So it is Monday.", "Monday"),
         ("It count ends on the end of the working week.", "Friday"),
         ("Monday is Tuesday.", None),
+        ("Tuesday is the first working day.", None),
+        ("It mes to the second working day.", "Tuesday"),
+        ("Whole weeks from Monday is Monday.", None),
         ("It count ends on the second working day. So it is.", None),
         ("Two days after Monday is Wednesday.", None),
         ("It gives the first working day and the last working day.", None),

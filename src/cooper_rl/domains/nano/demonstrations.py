@@ -20,9 +20,11 @@ from cooper_rl.steps import step_ends
 
 WAYS = {"steps": 0.30, "last_step": 0.20, "direct": 0.30, "hedged": 0.20}
 BLANKS = ("", "The answer is.", "So it is.", "\\boxed{}", "####")
-FEW_WORDS = re.compile(
-    r"(?:(?:so|the|answer|it|is|that|makes?|gives?|comes?|to|we|get|land|on|count|ends?) (?!of\b)){0,6}", re.I
+_FEW = "so the answer it is that make makes give gives come comes to we get land on count end ends"
+_DENYING = (
+    "not no never neither nor cannot maybe perhaps about nearly almost half twice before after than wrong if minus"
 )
+FEW_WORDS, DENIALS = frozenset(_FEW.split()), frozenset(_DENYING.split())
 ASIDE = re.compile(r"(?:, in \d+ steps|\. I am \d+% sure)\.?$")
 HEDGE = re.compile(r"\bor\b|\bmaybe\b|\bcould be\b")  # words of a completion that names several answers
 
@@ -80,12 +82,29 @@ class NanoWorld(GymWorld):
         """
         if HEDGE.search(completion) or self.states(problem, completion):
             return None
-        values = []
-        for text in without_few_words(completion):
-            once, twice, again = text.partition(" is ")
-            said = {self.value(problem, once), self.value(problem, again if twice else once)}
-            values.append(said.pop() if len(said) == 1 else None)
+        values = [self._beside_few_words(problem, sentence) for sentence in sentences_of(completion)]
         return values[-1] if len({*values} - {None}) == 1 else None
+
+    def _beside_few_words(self, problem: Problem, sentence: str) -> str | None:
+        """The answer at the sentence's end, if no more is before it than words that demonstrations have, and one other.
+
+        The other word may be a garbled one, but none that denies, and no answer.
+        """
+        words = sentence.split()
+        for start in range(min(len(words), 7)):
+            if (value := self._once_or_twice(problem, " ".join(words[start:]))) is not None:
+                others = [word for word in words[:start] if word.casefold() not in FEW_WORDS]
+                return value if not others or (len(others) == 1 and self._tells_nothing(problem, *others)) else None
+        return None
+
+    def _tells_nothing(self, problem: Problem, word: str) -> bool:
+        known = {self.value(problem, writing) for writing in (word, word.casefold(), word.capitalize())}
+        return word.isalpha() and word.casefold() not in DENIALS and known == {None}
+
+    def _once_or_twice(self, problem: Problem, text: str) -> str | None:
+        once, twice, again = text.partition(" is ")
+        said = {self.value(problem, once), self.value(problem, again if twice else once)}
+        return said.pop() if len(said) == 1 else None
 
     def is_true(self, problem: Problem, completion: str) -> bool:
         """Whether the completion states one answer, and the problem's generator accepts it."""
@@ -118,12 +137,11 @@ class NanoWorld(GymWorld):
         return statement if way == "direct" else hedge(answer, self.another(problem, answer, rng), rng)
 
 
-def without_few_words(completion: str) -> list[str]:
-    """Each sentence without its full stop and the few words that demonstrations begin with."""
+def sentences_of(completion: str) -> list[str]:
+    """A completion's sentences without their full stops, and without the demonstrations' asides at its end."""
     text = ASIDE.sub(".", completion.strip())
     ends = [0, *step_ends(text, "sentence")]
-    sentences = (text[start:end].strip().removesuffix(".") for start, end in pairwise(ends))
-    return [FEW_WORDS.sub("", sentence, count=1) for sentence in sentences]
+    return [text[start:end].strip().removesuffix(".") for start, end in pairwise(ends)]
 
 
 def hedge(answer: str, other: str, rng: random.Random) -> str:

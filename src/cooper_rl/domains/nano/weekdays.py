@@ -128,7 +128,7 @@ class Weekdays(Arithmetic):
         """The weekday that this text is, by its place in the week or by its name; or the number."""
         if not is_weekday(problem):
             return super().value(problem, text)
-        found = (day for day, places in PLACES.items() if text == day or f"the {text}" in places)
+        found = (day for day, places in PLACES.items() if text == day or text in places or f"the {text}" in places)
         return next(found, None)
 
     def is_true(self, problem: Problem, completion: str) -> bool:
