@@ -97,7 +97,7 @@ def _balanced(rows: Mapping[str, Figures]) -> str:
 
 
 def _interval(low: float, high: float) -> str:
-    """In brackets; nothing where there is none, since not one of the completions was misjudged."""
+    """In brackets; nothing where there is none, since all right ones, or all wrong ones, are judged alike."""
     return "" if math.isnan(low) else f" ({low:.3f}-{high:.3f})"
 
 

@@ -202,6 +202,10 @@ class Experiment:
         """True accuracy at a step, or another metric whose series is kept; of each run."""
         return [dict(run["series"][key])[step] for run in self._of(arm)]
 
+    def late(self, arm: str, step: int, key: str = "eval/true_accuracy") -> list[float]:
+        """True accuracy at a step and after it, or another metric whose series is kept; of all runs."""
+        return [value for run in self._of(arm) for at, value in run["series"][key] if at >= step]
+
     def read(self, arm: str, step: int) -> list[float]:
         """How many held-out answers the rule says CORRECT to for each right one, in each run."""
         by_rule, true = self.at(arm, step, "eval/rule_accuracy"), self.at(arm, step)
