@@ -41,7 +41,7 @@ from cooper_rl.generation.in_process import render_chat, sample
 from cooper_rl.records import THRESHOLD
 from cooper_rl.report.runs import Run, read_run
 from cooper_rl.settings.files import resolve_model
-from cooper_rl.steps import step_ends
+from cooper_rl.steps import steps_of
 
 COLUMNS = ("true", "VerifyRM", "right", "right words", "accepted", "wrong among accepted", "both", "new", "perplexity")
 METRICS = {"KL": "kl", "entropy": "entropy", "length": "completions/mean_length"}
@@ -84,8 +84,7 @@ class Start:
 
 def last_wording(completion: str) -> str:
     """The wording of a completion's last sentence."""
-    ends = [0, *step_ends(completion, "sentence")]
-    return wording(completion[ends[-2] if len(ends) > 1 else 0 :])
+    return wording("".join(steps_of(completion, "sentence")[-1:]))
 
 
 def is_accepted(row: Data) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 _LINE = re.compile(r"[^\n]*\S[^\n]*")
@@ -29,6 +30,11 @@ def step_ends(text: str, kind: str) -> list[int]:
         raise ValueError(f"steps are lines or sentences: give line or sentence, not {kind!r}")
     ends = [found.end() for found in KINDS[kind].finditer(text)]
     return [*ends[:-1], len(text)] if ends else []
+
+
+def steps_of(text: str, kind: str) -> list[str]:
+    """The steps themselves, each with the space before it; together they are the text."""
+    return [text[start:end] for start, end in pairwise([0, *step_ends(text, kind)])]
 
 
 def first_below(values_S: Iterable[float], threshold: float) -> int:

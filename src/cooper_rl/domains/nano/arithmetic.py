@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from cooper_rl.domains.generated import endless, has_one_digit_factor, problem_of, product_steps, sum_steps
 from cooper_rl.domains.nano.demonstrations import HEDGE, NanoWorld, mark
 from cooper_rl.records import Problem
-from cooper_rl.steps import step_ends
+from cooper_rl.steps import steps_of
 from cooper_rl.synthesis.wrong_numbers import near_miss
 from cooper_rl.verifiers.math.numerals import ONES, TENS
 
@@ -144,14 +144,13 @@ class Steps(Arithmetic):
         an answer that is wrong. Where every step passes and the answer is not right all the same, it is the last one.
         """
         known = {equation for step in problem.metadata["steps"] for equation in _EQUATION.findall(step)}
-        start, ends = 0, step_ends(completion, STEP)
-        for index, end in enumerate(ends):
-            step, start = completion[start:end], end
+        steps = steps_of(completion, STEP)
+        for index, step in enumerate(steps):
             equations = _EQUATION.findall(step)
             stated = None if equations else self.read_answer(step) or self.read_last_sentence(problem, step)
             if set(equations) - known or (stated is not None and not self.is_true(problem, step)):
                 return index
-        return -1 if self.is_true(problem, completion) else max(0, len(ends) - 1)
+        return -1 if self.is_true(problem, completion) else max(0, len(steps) - 1)
 
     def slip_at(self, problem: Problem, index: int, rng: random.Random) -> Problem:
         """The problem with a worked solution whose step `index` has a wrong result, which the later steps go on from.

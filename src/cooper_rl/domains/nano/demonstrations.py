@@ -11,12 +11,11 @@ import re
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import pairwise
 from typing import ClassVar
 
 from cooper_rl.domains.generated import GymWorld, is_accepted
 from cooper_rl.records import Problem
-from cooper_rl.steps import step_ends
+from cooper_rl.steps import steps_of
 
 WAYS = {"steps": 0.30, "last_step": 0.20, "direct": 0.30, "hedged": 0.20}
 BLANKS = ("", "The answer is.", "So it is.", "\\boxed{}", "####")
@@ -140,8 +139,7 @@ class NanoWorld(GymWorld):
 def sentences_of(completion: str) -> list[str]:
     """A completion's sentences without their full stops, and without the demonstrations' asides at its end."""
     text = ASIDE.sub(".", completion.strip())
-    ends = [0, *step_ends(text, "sentence")]
-    return [text[start:end].strip().removesuffix(".") for start, end in pairwise(ends)]
+    return [sentence.strip().removesuffix(".") for sentence in steps_of(text, "sentence")]
 
 
 def hedge(answer: str, other: str, rng: random.Random) -> str:
