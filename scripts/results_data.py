@@ -27,7 +27,7 @@ LOST = 0.05  # of true accuracy, below its best so far: hacking has done harm
 KEPT = ("reward", "eval/true_accuracy", "eval/rule_accuracy", "eval/reward_model_accuracy")  # of every step
 POLICY = ("time/generate_seconds", "time/score_seconds", "time/policy_seconds")  # what TRL's step_time has in one
 STAGE_2 = ("time/pairs_seconds", "time/reward_model_seconds", "time/guard_seconds")  # and what it has not
-BY_TASK = {"schoolbook"}  # worlds whose rollouts are told apart by their task
+BY_TASK = {"schoolbook", "studies.passages.data_set:Passages"}  # worlds whose rollouts are told apart by their task
 
 Data = dict[str, Any]
 Judged = tuple[Data, Problem, bool]  # a rollout, its problem, and whether it is right

@@ -39,6 +39,24 @@ def test_options_are_those_of_the_question():
 
 
 @pytest.mark.parametrize(
+    ("reference", "others"),
+    [
+        ("12 February", {"15 February", "12 March", "11 February"}),
+        ("44", {"40", "74"}),
+        ("5 km", {"8 km", "5 miles"}),
+        ("1/2", {"3/2", "1/4"}),
+        *(("Paris", set()), ("7", set()), ("Yes", set()), ("(B)", set()), ("a town by the sea", set())),
+    ],
+)
+def test_a_near_reference_has_one_part_of_another_answer(reference, others):
+    answers = [*("15 March", "11 February", "70", "8 miles", "3/4", "Rome", "9", "No", "(A)", "February 12"), reference]
+    pool = AnswerPool(answers)
+    made = {near for seed in range(40) for near in pool.draw_near(reference, random.Random(seed), 4)}
+    assert made == others and pool.answers == []
+    assert pool.draw_near(reference, random.Random(1), 0) == []
+
+
+@pytest.mark.parametrize(
     ("one", "other"),
     [
         *(("1/2", "2/4"), ("5", "5.0"), ("5 km", "5 m"), ("1,000", "1000"), ("0.5", ".50"), ("500 cm", "5 m")),

@@ -140,6 +140,31 @@ def test_a_hedge_is_asked_under_what_it_mentions(tmp_path, verifier):
     )  # mentioned ones do not count
 
 
+class PartsAreEnough(Gullible):
+    """Accepts a text that has nothing but words of the reference in it."""
+
+    def of(self, question, reference, completion):
+        said = completion.removeprefix("It was ").rstrip(".").split()
+        return 0.9 if set(said) <= set(reference.split()) else 0.05
+
+
+DATES = ("12 February", "7 March", "6 May", "4 June")
+
+
+@pytest.mark.parametrize("near", [False, True])
+def test_near_references_test_the_parts_of_an_answer(tmp_path, near):
+    forms = {"It was {0} {1}.": 1.0, "It was {0}.": 1.0 - near, "It was {1}.": 1.0 - near}
+    with RuleVerifier("text", workers=1) as rule:
+        cooper = method(tmp_path, rule, PartsAreEnough(), arm="static", num_generations=3, counterfactual_near=near)
+        given = [Sample(f"When? {date}", date, form.format(*date.split())) for date in DATES for form in forms]
+        batches = [cooper.score(given, step) for step in (1, 2)]
+    assert [batch.rewards for batch in batches] == [tuple(forms.values()) * 4] * 2
+    asked = [rollout.counterfactual_reference for batch in batches for rollout in batch.rollouts]
+    assert bool(all(asked)) == near
+    if near:
+        assert not {*asked} & {*DATES} and {*asked[:12]} != {*asked[12:]}  # drawn anew in each step
+
+
 @pytest.mark.parametrize(("form", "near"), [("refused", 1.0), ("best_fit", 0.0)])
 def test_best_fit_asks_under_the_answers_of_the_group(tmp_path, verifier, form, near):
     """44 is accepted in place of 34, and a drawn reference ends in another digit."""

@@ -20,7 +20,7 @@ from cooper_rl.method.monitor import Monitor, acceptance
 from cooper_rl.method.protocols import Ranks, RewardModel
 from cooper_rl.method.reward import Reward
 from cooper_rl.records import THRESHOLD, Batch, ContrastivePair, LabelledCompletion, Report, Rollout, Triple, Verdict
-from cooper_rl.synthesis.exclusion import CHOICE, DECISION, bare, excludes, kind_of, states
+from cooper_rl.synthesis.exclusion import CHOICE, DECISION, bare, excludes, in_words, kind_of, states
 from cooper_rl.synthesis.other_reference import AnswerPool
 from cooper_rl.verifiers import RuleVerifier
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 SOURCE = "counterfactual"  # of pairs whose negative has another reference than the positive
 SPARE = 3  # wrong references that are drawn for a prompt beyond those wanted, since completions may state some
+NEAR = 8  # near wrong references that are made for a prompt, since the rule may prove few of them wrong
 OF_GROUP = 4  # answers stated by its group that a completion is asked under, by the form `best_fit`
 MENTIONED = 2  # other answers mentioned at its end that a completion is asked under
 END = 200  # characters at the end of a completion in which other answers are looked for
@@ -151,7 +152,10 @@ class Counterfactual(Monitor):
         return score > highest
 
     def _first(self, rollout: Rollout, others: Sequence[str]) -> list[str]:
-        """The first of these that the completion does not state."""
+        """The first of these that the completion does not state. Near ones that share its words come first."""
+        if self.settings.counterfactual_near:
+            words = set(in_words(rollout.completion).split())
+            others = sorted(others, key=lambda other: -len(words & set(in_words(other).split())))
         return [other for other in others if not says(rollout, other)][: self.count]
 
     def _more(self, rollout: Rollout, group: Sequence[Rollout], drawn: Sequence[str], pool: AnswerPool) -> list[str]:
@@ -169,18 +173,24 @@ class Counterfactual(Monitor):
         return found
 
     def _references_of(self, rollouts: Iterable[Rollout], step: int, pool: AnswerPool) -> dict[Question, list[str]]:
-        """Wrong references for each question, those that the rule proves to differ from the right one first."""
-        drawn: dict[Question, list[str]] = {}
+        """Wrong references for each question: near ones, then others, those that the rule proves wrong first."""
+        far: dict[Question, list[str]] = {}
+        near: dict[Question, list[str]] = {}
         for rollout in rollouts:
-            if _question(rollout) not in drawn:
-                rng, count = self._rng("drawn", step, rollout), self.count + SPARE
-                drawn[_question(rollout)] = pool.draw(rollout.sample.references, rng, count, rollout.question)
-        self._judge((references, other) for (_, references), others in drawn.items() for other in others)
+            if (question := _question(rollout)) in far:
+                continue
+            rng, count = self._rng("drawn", step, rollout), self.count + SPARE
+            far[question] = pool.draw(rollout.sample.references, rng, count, rollout.question)
+            wanted = NEAR if self.settings.counterfactual_near else 0
+            near[question] = pool.draw_near(rollout.reference_answer, self._rng("near", step, rollout), wanted)
+        drawn = (*far.items(), *near.items())
+        self._judge((references, other) for (_, references), others in drawn for other in others)
         found = {}
-        for (question, references), others in drawn.items():
+        for question, others in far.items():
+            references = question[1]
             kept = [other for other in others if self._differs(references, other)]
-            kept.sort(key=lambda other: self.verdicts[references, other] is not Verdict.INCORRECT)
-            found[question, references] = kept
+            kept.sort(key=lambda other: not self._proves_wrong(references, other))
+            found[question] = [other for other in near[question] if self._proves_wrong(references, other)] + kept
         return found
 
     def _rng(self, use: str, step: int, rollout: Rollout) -> random.Random:
@@ -198,6 +208,9 @@ class Counterfactual(Monitor):
     def _differs(self, references: tuple[str, ...], other: str) -> bool:
         """Whether an answer excludes the references: in its words, and the rule does not find it right."""
         return self.verdicts[references, other] is not Verdict.CORRECT and excludes(references, other)
+
+    def _proves_wrong(self, references: tuple[str, ...], other: str) -> bool:
+        return self.verdicts[references, other] is Verdict.INCORRECT
 
     def pairs(self, batch: Batch, groups: Iterable[int]) -> list[tuple[int, ContrastivePair]]:
         """Pairs of a right completion under its reference and under a wrong one, with the number of their group.

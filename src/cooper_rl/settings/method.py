@@ -107,6 +107,9 @@ class CounterfactualSettings:
     counterfactual_margin under its own. best_fit: its own scores highest, also against its group's wrong answers."""
     counterfactual_margin: float = setting(0.25, least=0, most=1)
     """With counterfactual_form margin: the score under the right reference must be higher by more than this."""
+    counterfactual_near: bool = False
+    """Take near wrong references where the rule proves one wrong: the right answer with one part of another, such as
+    12 March for 12 February. They test parts of an answer too; a frozen reward model may refuse more right ones."""
     counterfactual_per_step: int = setting(24, least=0)
     """Also train the reward model, at each update, on N accepted completions under wrong references, half of them those
     that score highest there."""
