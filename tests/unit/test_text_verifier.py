@@ -375,3 +375,36 @@ def test_precision_and_recall_on_evouna(counts, sets, halves, precision, recall)
 )
 def test_a_time_without_am_or_pm_may_be_either(reference, completion, verdict):
     assert explain(reference, completion).verdict.value == verdict
+
+
+@pytest.mark.parametrize(
+    ("reference", "completion", "verdict"),
+    [
+        *(
+            (time, said, "UNPARSEABLE")
+            for time, said in (("three twenty", "15:20"), ("two o'clock", "It was at 14:00."))
+        ),
+        *((time, said, "UNPARSEABLE") for time, said in (("1:55", "It was at 1.55 pm."), ("seven thirty", "7:30 am"))),
+        *((time, said, "UNPARSEABLE") for time, said in (("five past two", "14:05"), ("eleven twenty-five", "11:25"))),
+        ("three twenty", "twenty past three", "UNPARSEABLE"),
+        ("five past two", "It was five past two.", "CORRECT"),
+        ("11:40", "It was at 11.", "INCORRECT"),
+    ],
+)
+def test_a_time_in_words_is_no_number(reference, completion, verdict):
+    assert explain(reference, completion).verdict.value == verdict
+
+
+@pytest.mark.parametrize(
+    ("reference", "completion", "verdict"),
+    [
+        *(("£12", "12 pounds", "CORRECT"), ("$39", "39 dollars", "CORRECT"), ("€79", "seventy-nine", "CORRECT")),
+        *(
+            ("$39", "The answer is £39.", "UNPARSEABLE"),
+            ("£12", "12 euros", "UNPARSEABLE"),
+            ("$20", "$21", "INCORRECT"),
+        ),
+    ],
+)
+def test_money_of_another_currency_is_not_the_answer(reference, completion, verdict):
+    assert explain(reference, completion).verdict.value == verdict

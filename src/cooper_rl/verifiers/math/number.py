@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Read
 from cooper_rl.verifiers.math.markup import CLOSE, OPEN, without_marks
-from cooper_rl.verifiers.math.numerals import MAX_DIGITS, in_digits, in_words
+from cooper_rl.verifiers.math.numerals import MAX_DIGITS, NUMBER_WORDS, in_digits, in_words
 from cooper_rl.verifiers.math.phrases import same_label
 from cooper_rl.verifiers.math.units import in_one_unit, known_unit, measure, other_unit, without_label
 
@@ -79,6 +79,8 @@ class Number(AnswerForm):
         """Whether what is counted may be the same: `5 km` and `5 blocks` are not, `5 km` and `5` may be."""
         if (self.unit and answer.label) or (answer.unit and self.label):
             return False
+        if self._begins_a_time or answer._begins_a_time:
+            return self.label == answer.label
         return same_label(self.label, answer.label)
 
     def _equals(self, answer: Number) -> bool:
@@ -122,6 +124,13 @@ class Number(AnswerForm):
     def _is_past_midnight(self) -> bool:
         return bool(self.clock) and self.value == 0
 
+    @property
+    def _begins_a_time(self) -> bool:
+        """Whether it is a part of a time of day that is not read: five past two, three twenty, 1.55 pm."""
+        first = self.label.partition(" ")[0]
+        in_words = first in ("past", "o'clock") or (first and all(word in NUMBER_WORDS for word in first.split("-")))
+        return bool(in_words or (self.half_day and not self.clock))
+
     def _may_mean(self, answer: Number) -> bool:
         """Whether two numbers that are not equal may still mean the same: rounded, or in units that are not written."""
         if self.clock and answer.clock:
@@ -130,6 +139,8 @@ class Number(AnswerForm):
             unsaid = not (self.half_day and answer.half_day)
             return ratio or (half_a_day and unsaid) or self._is_odd(answer)
         if (self.clock and answer.unit) or (answer.clock and self.unit):  # 3:22 may be 202 minutes
+            return True
+        if self._begins_a_time or answer._begins_a_time:
             return True
         if self._is_past_midnight or answer._is_past_midnight:  # 00:27 may be 27
             return True

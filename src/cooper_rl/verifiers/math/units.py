@@ -236,7 +236,9 @@ def in_one_unit(value: Fraction, unit: str, other: Fraction, other_unit: str) ->
 
 
 def _may_be_same(unit: str, other: str) -> bool:
-    """`12 degrees` may be meant as 12 °C."""
+    """`12 degrees` may be meant as 12 °C, and `12 pounds` as £12."""
+    if {unit, other} == {"pound", CURRENCIES["£"]}:
+        return True
     return "degree" in (unit, other) and {unit, other} & {"degC", "degF"} != set()
 
 

@@ -72,11 +72,10 @@ def explain(reference: str, completion: str) -> Verification:
     if _YES_OR_NO.fullmatch(reference.strip(" .")):
         said, gold = decision(text), decision(reference.strip())
         return left_open if said is None else Verification.compared(said is gold, reference.strip(), shorten(text))
-    if _states(reference, tokenize(text, footnotes=True), not read(completion).bare):
-        return Verification.compared(True, shorten(reference), shorten(text))
-    if exclude(reference, text):
-        return Verification.compared(False, shorten(reference), shorten(text))
-    return left_open
+    stated = _states(reference, tokenize(text, footnotes=True), not read(completion).bare)
+    if stated == exclude(reference, text):  # both: 39 is stated of $39, by £39
+        return left_open
+    return Verification.compared(stated, shorten(reference), shorten(text))
 
 
 @lru_cache(maxsize=RECENT)
