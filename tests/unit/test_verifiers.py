@@ -56,7 +56,7 @@ NOT_QUALIFIED = [  # another number has such a neighbour, or the neighbour means
         ("£12", "12 pounds", "CORRECT", "match"),
         *(
             (time, said, "UNPARSEABLE", "unknown_form")
-            for time, said in (("two o'clock", "14:00"), ("three twenty", "3:20"))
+            for time, said in (("two o'clock", "14:00"), ("three twenty", "3:20"), ("17:15", "17.15"))
         ),
         ("1234", "It is 1,234 apples.", "CORRECT", "match"),
         ("1.6", "The answer is 160%.", "CORRECT", "match"),

@@ -142,6 +142,8 @@ class Number(AnswerForm):
             return True
         if self._begins_a_time or answer._begins_a_time:
             return True
+        if (self.clock and answer.decimals == 2) or (answer.clock and self.decimals == 2):  # 17.15 may be 17:15
+            return True
         if self._is_past_midnight or answer._is_past_midnight:  # 00:27 may be 27
             return True
         if self.base != answer.base:
