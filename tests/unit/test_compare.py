@@ -115,7 +115,8 @@ def test_summary_table_and_report(run, capsys):
     *_, result, exploitation, place = shown.splitlines()
     assert result.startswith("Rule and static cannot be told apart: true accuracy 0.450 and 0.450, difference +0.000 ")
     assert exploitation == (
-        "Nothing shows that the frozen reward model was exploited; a fall of 0.23 would be missed with 100 problems."
+        "The frozen reward model pays wrong completions too (reward 0.97, true accuracy 0.45); a fall of 0.23 would be "
+        "missed with 100 problems."
     )
     assert place.startswith(f"Open {out}/report.html for the curves")
     settings, flags, threads, _ = calls(out / "rule-seed1")[0]
