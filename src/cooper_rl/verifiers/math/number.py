@@ -141,7 +141,7 @@ class Number(AnswerForm):
         if (self.clock and answer.unit) or (answer.clock and self.unit):  # 3:22 may be 202 minutes
             return True
         if self._begins_a_time or answer._begins_a_time:
-            return True
+            return {self.half_day, answer.half_day} != {"a", "p"}
         if (self.clock and answer.decimals == 2) or (answer.clock and self.decimals == 2):  # 17.15 may be 17:15
             return True
         if self._is_past_midnight or answer._is_past_midnight:  # 00:27 may be 27
