@@ -17,26 +17,24 @@ from typing import Any
 from exploits_left import judged
 
 from cooper_rl import VerifyRM
+from cooper_rl.method.counterfactual import NEAR
 from cooper_rl.records import THRESHOLD, Verdict
 from cooper_rl.report.runs import read_run
-from cooper_rl.synthesis.exclusion import in_words, states
-from cooper_rl.synthesis.other_reference import AnswerPool
+from cooper_rl.synthesis.exclusion import states
+from cooper_rl.synthesis.other_reference import AnswerPool, nearest_first
 from cooper_rl.verifiers import RuleVerifier
-
-TRIED = 8  # near references of each completion, of which the rule proves some wrong
 
 
 def near_reference(row: dict[str, Any], pool: AnswerPool, rule: RuleVerifier, rng: random.Random) -> str | None:
     """The proven one that shares most words with the completion and that it does not state; None without any."""
-    near = pool.draw_near(row["reference_answer"], rng, TRIED)
+    near = pool.draw_near(row["reference_answer"], rng, NEAR)
     verdicts = rule.verify_many([row["reference_answer"]] * len(near), near)
-    words = set(in_words(row["completion"]).split())
     proven = [
         other
         for other, verdict in zip(near, verdicts, strict=True)
         if verdict is Verdict.INCORRECT and not states(row["completion"], other)
     ]
-    return max(proven, key=lambda other: len(words & set(in_words(other).split())), default=None)
+    return next(iter(nearest_first(row["completion"], proven)), None)
 
 
 def main() -> None:

@@ -251,11 +251,8 @@ def test_what_was_not_seen_is_not_ruled_out():
     )
     _, exploitation, _ = ended(summary(rule=FEW, problems=50))
     assert exploitation.startswith("Nothing shows that a reward was exploited; a fall of ")
-    _, exploitation, _ = ended(
-        summary(
-            rule=FEW, static=entry(0.52, peak=0.54, reward=(0.1, 0.9), model=(0.95, 0.95), problems=50), problems=50
-        )
-    )
+    overpaid = entry(0.52, peak=0.54, reward=(0.1, 0.9), model=(0.95, 0.95), problems=50)
+    _, exploitation, _ = ended(summary(rule=FEW, static=overpaid, problems=50))
     assert exploitation == (
         "The frozen reward model pays wrong completions too (reward 0.90, true accuracy 0.52); a fall of 0.29 would be "
         "missed with 50 problems; no alarm fired."

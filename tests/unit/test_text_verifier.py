@@ -364,47 +364,31 @@ def test_precision_and_recall_on_evouna(counts, sets, halves, precision, recall)
     assert total(counts, sets, halves, True, (INCORRECT,)) / right <= 0.002
 
 
-@pytest.mark.parametrize(
-    ("reference", "completion", "verdict"),
-    [
-        ("17:20", "It was at 5:20.", "UNPARSEABLE"),
-        ("5:20", "It was at 17:20.", "UNPARSEABLE"),
-        ("5:20 pm", "It was at 5:20 am.", "INCORRECT"),
-        ("17:20", "It was at 6:20.", "INCORRECT"),
-    ],
+TIMES = (  # a time without am or pm may be either, and a time in words is no number
+    ("17:20", "It was at 5:20.", "UNPARSEABLE"),
+    ("5:20", "It was at 17:20.", "UNPARSEABLE"),
+    ("5:20 pm", "It was at 5:20 am.", "INCORRECT"),
+    ("17:20", "It was at 6:20.", "INCORRECT"),
+    ("three twenty", "15:20", "UNPARSEABLE"),
+    ("two o'clock", "It was at 14:00.", "UNPARSEABLE"),
+    ("1:55", "It was at 1.55 pm.", "UNPARSEABLE"),
+    ("seven thirty", "7:30 am", "UNPARSEABLE"),
+    ("five past two", "14:05", "UNPARSEABLE"),
+    ("eleven twenty-five", "11:25", "UNPARSEABLE"),
+    ("three twenty", "twenty past three", "UNPARSEABLE"),
+    ("five past two", "It was five past two.", "CORRECT"),
+    ("11:40", "It was at 11.", "INCORRECT"),
 )
-def test_a_time_without_am_or_pm_may_be_either(reference, completion, verdict):
-    assert explain(reference, completion).verdict.value == verdict
-
-
-@pytest.mark.parametrize(
-    ("reference", "completion", "verdict"),
-    [
-        *(
-            (time, said, "UNPARSEABLE")
-            for time, said in (("three twenty", "15:20"), ("two o'clock", "It was at 14:00."))
-        ),
-        *((time, said, "UNPARSEABLE") for time, said in (("1:55", "It was at 1.55 pm."), ("seven thirty", "7:30 am"))),
-        *((time, said, "UNPARSEABLE") for time, said in (("five past two", "14:05"), ("eleven twenty-five", "11:25"))),
-        ("three twenty", "twenty past three", "UNPARSEABLE"),
-        ("five past two", "It was five past two.", "CORRECT"),
-        ("11:40", "It was at 11.", "INCORRECT"),
-    ],
+MONEY = (  # of another currency is not the answer
+    ("£12", "12 pounds", "CORRECT"),
+    ("$39", "39 dollars", "CORRECT"),
+    ("€79", "seventy-nine", "CORRECT"),
+    ("$39", "The answer is £39.", "UNPARSEABLE"),
+    ("£12", "12 euros", "UNPARSEABLE"),
+    ("$20", "$21", "INCORRECT"),
 )
-def test_a_time_in_words_is_no_number(reference, completion, verdict):
-    assert explain(reference, completion).verdict.value == verdict
 
 
-@pytest.mark.parametrize(
-    ("reference", "completion", "verdict"),
-    [
-        *(("£12", "12 pounds", "CORRECT"), ("$39", "39 dollars", "CORRECT"), ("€79", "seventy-nine", "CORRECT")),
-        *(
-            ("$39", "The answer is £39.", "UNPARSEABLE"),
-            ("£12", "12 euros", "UNPARSEABLE"),
-            ("$20", "$21", "INCORRECT"),
-        ),
-    ],
-)
-def test_money_of_another_currency_is_not_the_answer(reference, completion, verdict):
+@pytest.mark.parametrize(("reference", "completion", "verdict"), TIMES + MONEY)
+def test_times_and_money(reference, completion, verdict):
     assert explain(reference, completion).verdict.value == verdict

@@ -20,8 +20,8 @@ from cooper_rl.method.monitor import Monitor, acceptance
 from cooper_rl.method.protocols import Ranks, RewardModel
 from cooper_rl.method.reward import Reward
 from cooper_rl.records import THRESHOLD, Batch, ContrastivePair, LabelledCompletion, Report, Rollout, Triple, Verdict
-from cooper_rl.synthesis.exclusion import CHOICE, DECISION, bare, excludes, in_words, kind_of, states
-from cooper_rl.synthesis.other_reference import AnswerPool
+from cooper_rl.synthesis.exclusion import CHOICE, DECISION, bare, excludes, kind_of, states
+from cooper_rl.synthesis.other_reference import AnswerPool, nearest_first
 from cooper_rl.verifiers import RuleVerifier
 
 if TYPE_CHECKING:
@@ -154,8 +154,7 @@ class Counterfactual(Monitor):
     def _first(self, rollout: Rollout, others: Sequence[str]) -> list[str]:
         """The first of these that the completion does not state. Near ones that share its words come first."""
         if self.settings.counterfactual_near:
-            words = set(in_words(rollout.completion).split())
-            others = sorted(others, key=lambda other: -len(words & set(in_words(other).split())))
+            others = nearest_first(rollout.completion, others)
         return [other for other in others if not says(rollout, other)][: self.count]
 
     def _more(self, rollout: Rollout, group: Sequence[Rollout], drawn: Sequence[str], pool: AnswerPool) -> list[str]:
@@ -181,8 +180,9 @@ class Counterfactual(Monitor):
                 continue
             rng, count = self._rng("drawn", step, rollout), self.count + SPARE
             far[question] = pool.draw(rollout.sample.references, rng, count, rollout.question)
-            wanted = NEAR if self.settings.counterfactual_near else 0
-            near[question] = pool.draw_near(rollout.reference_answer, self._rng("near", step, rollout), wanted)
+            near[question] = []
+            if self.settings.counterfactual_near:
+                near[question] = pool.draw_near(rollout.reference_answer, self._rng("near", step, rollout), NEAR)
         drawn = (*far.items(), *near.items())
         self._judge((references, other) for (_, references), others in drawn for other in others)
         found = {}

@@ -144,6 +144,12 @@ class AnswerPool:
         return list(found.values())[:count]
 
 
+def nearest_first(completion: str, others: Iterable[str]) -> list[str]:
+    """The answers that share most words with a completion first; else they keep their order."""
+    words = set(in_words(completion).split())
+    return sorted(others, key=lambda other: -len(words & set(in_words(other).split())))
+
+
 def _words_of(answer: str) -> tuple[str, str]:
     """The first word of an answer, and all its words; "" for each where it has none."""
     words = in_words(answer).strip()
