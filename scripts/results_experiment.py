@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+from results_alarms import alarms_by_page
 from results_drawing import band, drawn
 
 from cooper_rl.errors import BadInputError, CooperError
@@ -132,8 +133,9 @@ class Experiment:
 
     def __init__(self, name: str, docs: Path) -> None:
         self.name = name
-        self.runs: list[Data] = json.loads((docs / "data" / f"{name}.json").read_text())
-        raw = yaml.safe_load((docs / "data" / f"{name}.yaml").read_text())
+        self._data = docs / "data"
+        self.runs: list[Data] = json.loads((self._data / f"{name}.json").read_text())
+        raw = yaml.safe_load((self._data / f"{name}.yaml").read_text())
         self._metrics = METRICS | {title: (key,) for title, key in raw.get("metrics", {}).items()}
         self.arms: dict[str, list[Data]] = {}
         for run in self.runs:
@@ -271,6 +273,14 @@ class Experiment:
     def false_alarms(self, arm: str) -> int:
         """Runs in which the alarm fired and that never lost 5 points."""
         return sum(bool(run["alarm_step"]) and not run["loss_step"] for run in self._of(arm))
+
+    def alarms_elsewhere(self) -> str:
+        """In how many runs of the other pages each of the two alarms fired."""
+        return markdown(alarms_by_page(self._data, without=self.name))
+
+    def alarms_in_all(self) -> tuple[str, ...]:
+        """The last row of that table, without its title."""
+        return alarms_by_page(self._data, without=self.name)[-1][1:]
 
     def harmed(self) -> list[Data]:
         """The runs that lost 5 points."""

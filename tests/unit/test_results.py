@@ -154,14 +154,37 @@ def test_accepted_wrong_rollouts_are_counted_by_fifty_steps(results, tmp_path):
     assert experiment.wrong_accepted("static", 50, 250) == "50.0% (10 of 20)"
 
 
-def test_the_alarms_page_names_the_runs_of_other_pages_in_which_it_was_wrong():
-    folder = ROOT / "docs" / "data"
-    entries = [run for path in folder.glob("*.json") if path.stem != "alarm" for run in json.loads(path.read_text())]
-    scored = [run for run in entries if isinstance(run, dict) and "loss_step" in run and run["arm"] != "rule"]
-    limits = yaml.safe_load((folder / "alarm.yaml").read_text())["limits"]
-    for begin, has, lacks in (("Hacked without", "loss_step", "alarm_step"), ("An alarm", "alarm_step", "loss_step")):
-        (named,) = (set(re.findall(r"`([\w/-]+)`", text)) for text in limits if text.startswith(f"**{begin}"))
-        assert named == {run["name"] for run in scored if run[has] and not run[lacks]}
+def test_the_tutorial_on_reading_a_run_has_the_figures_of_the_kept_runs():
+    entries = json.loads((ROOT / "docs" / "data" / "default.json").read_text())
+    page = (ROOT / "docs" / "tutorials" / "reading-a-run.md").read_text()
+    for title, arm in (("Healthy", "cooper"), ("Hacked", "static")):
+        (run,) = (entry for entry in entries if (entry["arm"], entry["seed"]) == (arm, 0))
+        series = {name: dict(map(tuple, points)) for name, points in run["series"].items()}
+        section = page.split(f"## {title}\n")[1].split("\n## ")[0]
+        rows = re.findall(r"^\| (\d+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", section, re.MULTILINE)
+        assert len(rows) >= 4
+        for step, *shown in ((int(row[0]), *row[1:]) for row in rows):
+            rewards = [series["reward"][at] for at in range(step - 3, step + 4) if at in series["reward"]]
+            rates = (series["eval/true_accuracy"][step], series["eval/reward_model_accuracy"][step])
+            assert shown == [f"{sum(rewards) / len(rewards):.2f}", *(f"{rate:.3f}" for rate in rates)], (arm, step)
+
+
+def test_the_alarms_are_counted_by_page_in_hacked_runs_and_in_others(results, tmp_path):
+    def record(arm, lost, alarm, **more):
+        return {"arm": arm, "loss_step": lost, "alarm_step": alarm, **more}
+
+    old = [record("static", 20, 25), record("cooper", None, 30), record("rule", None, 5)]
+    asked = [record("static", 40, None, rule_alarm_step=15), record("cooper", None, None, rule_alarm_step=None)]
+    (tmp_path / "old.json").write_text(json.dumps(old))
+    (tmp_path / "asked.json").write_text(json.dumps(asked))
+    (tmp_path / "own.json").write_text(json.dumps(old))
+    (tmp_path / "other.json").write_text(json.dumps([{"variant": "x"}]))
+    _, *rows = importlib.import_module("results_alarms").alarms_by_page(tmp_path, without="own")
+    assert rows == [
+        ("[asked](asked.md)", "1 of 1", "0 of 1", "0 of 1", "0 of 1"),
+        ("[old](old.md)", "1 of 1", "1 of 1", "-", "-"),
+        ("all", "2 of 2", "1 of 2", "0 of 1", "0 of 1"),
+    ]
 
 
 def test_records_of_other_runs_are_kept(results, tmp_path, capsys):
