@@ -39,6 +39,12 @@ _CHOOSE = re.compile(  # C(10, 3), {}_{10}C_3, 10C3
     r"\bC ?\((\d+), ?(\d+)\)|(?:\{ ?\})? ?_ ?\{? ?(\d+) ?\}? ?C ?_ ?\{? ?(\d+) ?\}?|(?<![\w^_])(\d+) ?C ?(\d+)(?!\w)"
 )
 _FRACTION_EXPONENT = re.compile(r"\^ ?(\\frac ?\{[^{}]*\} ?\{[^{}]*\})")
+_BRACED_ARGUMENT = re.compile(  # the parser takes what follows for a part of it: \ln{x}/2
+    r"(\\(?:(?:arc)?(?:sin|cos|tan|cot|sec|csc)h?|ln|log|exp)(?: ?_ ?(?:\{[^{}]*\}|\w))?(?: ?\^ ?(?:\{[^{}]*\}|\w))?) ?"
+    r"\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}"
+)
+_SLASHED = re.compile(r"\d ?/ ?\d+ ?[A-Za-z\\(]")  # 1/2x may be x/2
+_I = sympy.Symbol("i")
 _ROOT = re.compile(r"\\sqrt ?\(([^()]*)\)")
 
 
@@ -76,7 +82,7 @@ def parse(text: str) -> Any | None:
     text = _LETTER.sub(_marked_letter, _FUNCTION.sub(r"\\\1", text))
     text = _FRACTION_EXPONENT.sub(r"^{\1}", text)
     text = _ROOT.sub(r"\\sqrt{\1}", _BRACKET_EXPONENT.sub(r"^{\1}", _LONG_EXPONENT.sub(r"^{\1}", text)))
-    text = ARGUMENT.sub(r"\1(\2)", text)
+    text = ARGUMENT.sub(r"\1(\2)", _BRACED_ARGUMENT.sub(r"\1(\2)", text))
     if _UNREADABLE.search(text):
         return None
     try:
@@ -88,11 +94,25 @@ def parse(text: str) -> Any | None:
     return expression
 
 
+def is_slashed(text: str) -> bool:
+    """Whether a text has a fraction such as `1/2x`, which is read in two ways."""
+    return bool(_SLASHED.search(text))
+
+
 def equal_values(a: Any, b: Any) -> bool | None:
     """Whether two expressions agree at every point where both have a value.
 
-    None if that proves nothing: too few points, a difference at one point alone, or a difference in other symbols.
+    None if that proves nothing: too few points, a difference at one point alone, or a difference in other symbols. An i
+    is a variable or the imaginary unit. Values are equal if they are with either, and differ if they do with both.
     """
+    found = _equal_values(a, b)
+    if found or _I not in a.free_symbols | b.free_symbols:
+        return found
+    of_numbers = _equal_values(*(side.subs(_I, sympy.I) for side in (a, b)))
+    return of_numbers if of_numbers or of_numbers is found else None
+
+
+def _equal_values(a: Any, b: Any) -> bool | None:
     symbols = a.free_symbols | b.free_symbols
     if len(symbols) > 24:
         return None

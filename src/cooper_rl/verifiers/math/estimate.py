@@ -25,7 +25,7 @@ TOLERANCE = 1e-8  # relative to the largest intermediate value
 
 # Written with brackets, since otherwise \\cot t \\cdot x would be read as the cotangent of t x.
 ARGUMENT = re.compile(
-    r"(\\(?:sin|cos|tan|cot|sec|csc|ln|log)(?: ?\^ ?\{? ?-?\d+ ?\}?)?) ?"
+    r"(\\(?:(?:sin|cos|tan)(?!h)|cot|sec|csc|ln|log)(?: ?\^ ?\{? ?-?\d+ ?\}?)?) ?"
     r"(\d*(?:[A-Za-z]|\\[a-z]+)|\d+)(?![\dA-Za-z^_({\\])"
 )
 IN_DEGREES = re.compile(r"(\d+(?:\.\d+)?|[A-Za-z]|\\[a-z]+|\([^()]*\)) ?°")

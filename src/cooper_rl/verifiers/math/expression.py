@@ -19,6 +19,7 @@ MANY_DECIMALS = 20  # of a value that was computed from decimals
 _ANY_BASE = re.compile(r"log(?!_)")
 _PARAMETER = re.compile(r"(?<![A-Za-z\\])[kmn](?![A-Za-z])")
 _PERIODIC = re.compile(r"\\(?:pi|sin|cos|tan)|\(-1\)\^")
+_RANGE = re.compile(r"\d{1,4}[-–]\d{1,4}")  # years, pages or a score, not a difference
 _CHOOSE = re.compile(r"\d ?[CP] ?\d|[CP] ?\(")
 _CONSTANT = re.compile(r"\+[CcK](?:_\d)?$")
 _LABEL = re.compile(rf"{OPEN}[^{CLOSE}]*{CLOSE}(?: ?\^ ?\{{?-?\d\}}?)?")
@@ -84,6 +85,8 @@ def as_sympy(form: AnswerForm) -> Any:
 def _same_value(reference: Number | Expression, answer: Number | Expression) -> Comparison:
     if _text(reference) and _text(reference) == _text(answer):
         return Comparison.EQUAL
+    if any(algebra.is_slashed(_text(side)) or _RANGE.fullmatch(_text(side)) for side in (reference, answer)):
+        return Comparison.OPEN
     if isinstance(reference, Number) and reference.decimals is None and algebra.is_unfinished(_text(answer)):
         return Comparison.NOT_KNOWN
     if any(isinstance(side, Number) and side.clock for side in (reference, answer)):

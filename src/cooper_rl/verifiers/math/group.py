@@ -18,7 +18,8 @@ from cooper_rl.verifiers.math.words import Date, Words, is_decision
 MAX_ITEMS = 64
 _LABEL = re.compile(rf"{OPEN}?[A-Za-z][A-Za-z ]*(?:\(\d\)|_\d)?{CLOSE}? ?[:=] ?(?P<value>.+)")
 PART_LABEL = re.compile(r"(?:^|(?<=[\s,;.]))\((?:[a-h]|[1-8]|i{1,3}|iv|v)\)[.:]? ")
-_DECIMAL_COMMA = re.compile(r"[-+]?\d+,(?:\d{1,2}|\d{4,})")
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+,(?:\d{1,2}|\d{4,})(?: ?[%°A-Za-zμ⟦][^,]*)?")
+_SHARED = 2  # words of a label that the items of a list may share: 3, 4 and 5 red apples
 _COUNTED = re.compile(rf"\d[\d.,/]* ?{OPEN}?(?P<thing> ?[A-Za-z][A-Za-z ]*){CLOSE}?")  # 12 red balls
 SET_BUILDER = re.compile(r"\\\{ ?[A-Za-z](?: ?\\in ?\\?[a-zA-Z{}]+)? ?[|:] ?(?P<condition>.+)\\\}")
 _BRACES = (("\\{", "\\}"), ("{", "}"))
@@ -86,7 +87,7 @@ class Group(AnswerForm):
 
     def _offers_several(self, reference: AnswerForm) -> bool:
         """Whether these are several values where one is asked for, even if that one is among them."""
-        if self.order is Order.KEPT or self.names:
+        if self.order is Order.KEPT or self.names or not self._is_of_one_kind():
             return False
         found = {compare(reference, item) for item in self.items}
         return Comparison.DIFFERENT in found and found <= {Comparison.DIFFERENT, Comparison.EQUAL}
@@ -100,8 +101,16 @@ class Group(AnswerForm):
             return Comparison.NOT_KNOWN
         if self.decimal and isinstance(other, Number) and compare(self.decimal, other) is not Comparison.DIFFERENT:
             return Comparison.OPEN
-        different = self.order is not Order.KEPT and not self.names and _is_none_of(self.items, other)
+        listed = self.order is not Order.KEPT and not self.names and self._is_of_one_kind()
+        different = listed and _is_none_of(self.items, other)
         return Comparison.DIFFERENT if different else Comparison.OPEN
+
+    def _is_of_one_kind(self) -> bool:
+        """Whether the items count the same things: not `12, 3 of which are red`, nor `12, six men and six women`."""
+        labels = [item.label or item.unit for item in self.items if isinstance(item, Number)]
+        said = {label.lower() for label in labels if label}
+        shared = labels[-1:] != [""] and not any(labels[:-1])  # only the last one has it
+        return not said or (len(said) == 1 and (all(labels) or shared) and len(said.pop().split()) <= _SHARED)
 
     def _with_groups(self, answer: Group) -> Comparison:
         if len(set(self.names)) > 1 and sorted(self.names) == sorted(set(answer.names)):
@@ -111,6 +120,8 @@ class Group(AnswerForm):
             return self._with_other_count(answer)
         orders = {self.order, answer.order}
         found = compare_unordered(self.items, answer.items, compare)
+        if self._names_apart(answer):
+            return found.unless_equal
         if orders == {Order.KEPT, Order.NONE}:
             return found.unless_equal
         if Order.KEPT not in orders:
@@ -119,6 +130,13 @@ class Group(AnswerForm):
         in_order = all_equal(compare(a, b) for a, b in zip(self.items, answer.items, strict=True))
         only_order_differs = len(orders) > 1 and found is not Comparison.DIFFERENT
         return in_order.unless_different if only_order_differs else in_order
+
+    def _names_apart(self, answer: Group) -> bool:
+        """Whether names tell the items otherwise than their order does: y = 3, x = -2 for (3, -2)."""
+        if self.names and answer.names:
+            return set(self.names) != set(answer.names)
+        names = [name for name in self.names or answer.names if len(name) == 1]
+        return len(set(names)) > 1 and names != sorted(names)
 
     def _with_other_count(self, answer: Group) -> Comparison:
         """DIFFERENT if one of the answer's items is none of these items; OPEN if it is a part of them."""

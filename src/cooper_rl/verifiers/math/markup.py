@@ -42,7 +42,11 @@ _ORDINAL = re.compile(r"\^\s*\{?\s*\\(?:text|mathrm)\s*\{(st|nd|rd|th)\}\s*\}?")
 _SPACES = re.compile(r"(?<!\\)\\[,;:! ]|~|\s+")
 _DELIMITERS = re.compile(r"\\[()\[\]]|\$+")
 _BARE_FRACTION = re.compile(r"\\frac\s*(?:\{([^{}]*)\}|([0-9a-zA-Z]))\s*(?:\{([^{}]*)\}|([0-9a-zA-Z]))")
-_BARE_ROOT = re.compile(r"\\sqrt\s+?([0-9a-zA-Z]|\\pi)|\\sqrt([0-9])")
+_BARE_ROOT = re.compile(r"\\sqrt\s+?(\d+(?:\.\d+)?|[a-zA-Z]|\\pi)|\\sqrt(\d+)")
+_OVER = re.compile(r"\{([^{}]*)\\over(?![A-Za-z])([^{}]*)\}")
+_FUNCTION_NAME = re.compile(
+    r"\\(?:operatorname\*?|mathrm|text|mathop)\s*\{\s*((?:arc)?(?:sin|cos|tan|cot|sec|csc)h?|ln|log|exp|max|min|gcd|lcm)\s*\}"
+)
 # Two stars between operands are a power. Anywhere else they begin or end bold text.
 _OPERAND_ENDS, _OPERAND_BEGINS = r"[\w)}\]]", r"[-\w({\\]"
 BOLD_EDGE = re.compile(rf"(?<!{_OPERAND_ENDS})\*\*|\*\*(?!{_OPERAND_BEGINS})")
@@ -120,12 +124,13 @@ def strip_markup(text: str) -> str:
     text = _PRIME.sub(lambda found: "'" * found[1].count("prime"), text)
     text = _ORDINAL.sub(r"\1", text)
     text = _SUBSCRIPT.sub(r"_{\1}", text)
+    text = _FUNCTION_NAME.sub(r"\\\1 ", text)
     for _ in range(3):  # nested \text{\mathrm{...}}
         text = _TEXT.sub(rf" {OPEN}\1{CLOSE} ", text)
     text = _DELIMITERS.sub(" ", text)
     text = _NO_BRACKET.sub("", text)
     text = _COMMAND.sub(lambda found: _SYNONYMS.get(found.group(1), found.group(0)), text)
-    text = _SPACES.sub(" ", text)
+    text = _OVER.sub(r"\\frac{\1}{\2}", _SPACES.sub(" ", text))
     text = _BARE_FRACTION.sub(lambda f: f"\\frac{{{f.group(1) or f.group(2)}}}{{{f.group(3) or f.group(4)}}}", text)
     text = _BARE_ROOT.sub(lambda f: f"\\sqrt{{{f.group(1) or f.group(2)}}}", text)
     if _ELLIPSIS.search(text):  # 0.333... is not 0.333

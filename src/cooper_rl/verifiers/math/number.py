@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Read
 from cooper_rl.verifiers.math.markup import CLOSE, OPEN, without_marks
-from cooper_rl.verifiers.math.numerals import MAX_DIGITS, NUMBER_WORDS, in_digits, in_words
+from cooper_rl.verifiers.math.numerals import MAX_DIGITS, in_digits, in_words
 from cooper_rl.verifiers.math.phrases import same_label
 from cooper_rl.verifiers.math.units import in_one_unit, known_unit, measure, other_unit, without_label
 
@@ -26,13 +26,14 @@ _BASE_PREFIX = re.compile(r"(?P<sign>-?)0(?P<base>[xXbBoO])(?P<digits>[0-9A-Fa-f
 _BASES = {"x": "16", "b": "2", "o": "8"}
 _REPEATING = re.compile(r"(-?)(\d*)\.(\d*)\\(?:overline|bar) ?\{? ?(\d+) ?\}?")
 _PART = re.compile(
-    r"(?P<numeral>\d+(?:\.\d+)?|[a-z]+(?:-[a-z]+)?) ?(?P<unit>[A-Za-z]+)(?:, and |,? and | |, |\Z)", re.IGNORECASE
+    r"(?P<numeral>\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?|[a-z]+(?:-[a-z]+)?) ?(?P<unit>[A-Za-z]+)(?:, and |,? and | |, |\Z)", re.IGNORECASE
 )
 _OUT_OF = re.compile(r"\d[\d,]*(?= out of )")
 _ZEROS = re.compile(r"[-+]?00")
 _CLOCK = re.compile(r"\d{1,2}:\d\d(?!\d)")
-_HOUR = re.compile(r"\d{1,2}")
-_HALF_DAY = re.compile(r"(?<=\d) ?([ap])\.? ?m\.?", re.IGNORECASE)
+_HALF_DAY = re.compile(
+    r"(?:(?<=\d) ?| )(?:(?P<half>[ap])\.? ?m\.?|in the (?P<part>morning|afternoon|evening)|(?P<point>midnight|noon))\Z", re.I
+)
 _SIGN = re.compile(r"\s*(?P<sign>[-+]?)\s*(?:(?:US|USD|EUR|Rs\.?)\s*)?[$€£¥₹]?\s*(?P<sign2>[-+]?)\s*")
 
 
@@ -116,6 +117,10 @@ class Number(AnswerForm):
             hours = hours % 12 + 12 * (self.half_day == "p")
         return 60 * hours + minutes
 
+    def _may_be_clock(self, answer: Number) -> bool:
+        """Whether a number without a colon may be a time of day where the answer is one: 17.15, 1715."""
+        return bool(answer.clock) and not self.clock and (self.decimals == 2 or 100 <= self.value < 2400)
+
     def _is_odd(self, answer: Number) -> bool:
         """Whether one of two times has 60 minutes or more: 00:87 may be 01:27."""
         return max(self.clock[-2], answer.clock[-2]) >= "6"
@@ -126,10 +131,8 @@ class Number(AnswerForm):
 
     @property
     def _begins_a_time(self) -> bool:
-        """Whether it is a part of a time of day that is not read: five past two, three twenty, 1.55 pm."""
-        first = self.label.partition(" ")[0]
-        in_words = first in ("past", "o'clock") or (first and all(word in NUMBER_WORDS for word in first.split("-")))
-        return bool(in_words or (self.half_day and not self.clock))
+        """Whether it is a part of a time of day that is not read: five o'clock, 1.55 pm."""
+        return self.label.startswith("o'clock") or bool(self.half_day and not self.clock)
 
     def _may_mean(self, answer: Number) -> bool:
         """Whether two numbers that are not equal may still mean the same: rounded, or in units that are not written."""
@@ -142,7 +145,7 @@ class Number(AnswerForm):
             return True
         if self._begins_a_time or answer._begins_a_time:
             return {self.half_day, answer.half_day} != {"a", "p"}
-        if (self.clock and answer.decimals == 2) or (answer.clock and self.decimals == 2):  # 17.15 may be 17:15
+        if self._may_be_clock(answer) or answer._may_be_clock(self):
             return True
         if self._is_past_midnight or answer._is_past_midnight:  # 00:27 may be 27
             return True
@@ -200,7 +203,8 @@ def _read_labelled(text: str) -> Number | None:
         return None
     value, decimals = found
     value = value * scale * (Fraction(1, 100) if percent else 1) * (-1 if negative else 1)
-    time = body if _CLOCK.fullmatch(body) else f"{body}:00" if half_day and _HOUR.fullmatch(body) else ""
+    hour = str(value) if half_day and decimals is None and value in range(25) else ""
+    time = body if _CLOCK.fullmatch(body) else f"{hour}:00" if hour else ""
     if half_day and not time and ":" in body:  # 1:6 pm or 104:30 pm is neither a time of day nor a ratio
         return None
     return Number(
@@ -247,9 +251,10 @@ def _read_in_base(sign: str, digits: str, after: str, base: str) -> Number | Non
 def _without_half_day(body: str) -> tuple[str, str]:
     plain = without_marks(body)
     found = _HALF_DAY.search(plain)
-    if not found or found.end() != len(plain):
+    if not found:
         return body, ""
-    return plain[: found.start()], found.group(1).lower()
+    said = (found["half"] or found["part"] or found["point"]).lower()
+    return plain[: found.start()], "a" if said in ("a", "morning", "midnight") else "p"
 
 
 def _digits(number: Number) -> str:

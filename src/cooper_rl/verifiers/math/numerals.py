@@ -15,7 +15,7 @@ from cooper_rl.verifiers.math.markup import without_marks
 MAX_DIGITS = 400
 Numeral: TypeAlias = "tuple[Fraction, int | None]"  # value, decimals
 
-_DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d+)"
+_DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d\d)+,\d{3}|\d+)"  # 12,34,567 counts lakhs
 _DECIMAL = rf"{_DIGITS}(?:\.\d+)?|\.\d+"
 _PATTERNS = tuple(
     re.compile(pattern)
@@ -25,10 +25,12 @@ _PATTERNS = tuple(
         rf"\\frac ?\{{(?P<numerator>-?(?:{_DECIMAL}))\}} ?\{{(?P<denominator>-?(?:{_DECIMAL}))\}}",
         r"(?P<whole>\d+) (?P<numerator>\d+) ?/ ?(?P<denominator>\d+)",
         r"(?P<whole>\d+) ?(?:and )?\\frac ?\{(?P<numerator>\d+)\} ?\{(?P<denominator>\d+)\}",
-        rf"(?P<decimal>{_DECIMAL}) ?(?:\* ?10 ?\^ ?\{{?|[eE])(?P<exponent>[-+]?\d+)\}}?",
+        rf"(?P<decimal>{_DECIMAL}) ?(?:[*xX] ?10 ?\^ ?\{{?|[eE])(?P<exponent>[-+]?\d+)\}}?",
         r"10 ?\^ ?\{?(?P<exponent>[-+]?\d+)\}?",
+        r"(?P<whole>\d+) and (?P<numerator>\d+) ?/ ?(?P<denominator>\d+)",
         rf"(?P<numerator>{_DECIMAL}) ?(?::| out of ) ?(?P<denominator>(?!00)(?:{_DECIMAL}))",
         r"(?P<numerator>\d{1,3}) to (?P<denominator>\d{1,3})",  # years are a range
+        r"(?P<grouped>\d{1,3}(?:\.\d{3}){2,})",
         r"(?P<decimal>0,\d+)",  # a decimal comma, where nothing else is possible
         r"\((?P<numerator>-?\d+(?:\.\d+)?)\)",
         r"(?P<numerator>\d{1,2}):00",
@@ -41,10 +43,11 @@ _ONES = """
 """
 ONES = {word: value for value, word in enumerate(_ONES.split())}
 TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
+_AFTER_MAGNITUDE = re.compile(rf"\b({'|'.join(MAGNITUDES)}), ")
 NUMBER_WORDS = (*ONES, *TENS, *MAGNITUDES)
 _NTH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-_ORDINALS = {word: value for value, word in enumerate(_NTH, 1)}
-_PARTS = {"half": 2, "halve": 2, "quarter": 4, **{name: value for name, value in _ORDINALS.items() if value > 2}}
+ORDINALS = {word: value for value, word in enumerate(_NTH, 1)}
+_PARTS = {"half": 2, "halve": 2, "quarter": 4, **{name: value for name, value in ORDINALS.items() if value > 2}}
 
 
 def in_digits(body: str) -> Numeral | None:
@@ -64,6 +67,8 @@ def _value(parts: dict[str, str]) -> Numeral | None:
         text = parts.get("decimal", "")
         written = len(text.partition(".")[2]) - exponent if "." in text else None
         return _fraction(text or "1") * Fraction(10) ** exponent, written
+    if "grouped" in parts:
+        return _fraction(parts["grouped"].replace(".", "")), None
     if "decimal" in parts:
         text = parts["decimal"]
         text = text.replace(",", ".") if text.startswith("0,") else text
@@ -87,14 +92,14 @@ def in_words(body: str) -> Numeral | None:
         return found if found and numeral and found[0] == numeral[0] else None
     if halved := re.fullmatch(rf"half an? (?P<magnitude>{'|'.join(MAGNITUDES)})", text):
         return Fraction(MAGNITUDES[halved["magnitude"]], 2), None
-    words = text.split()
+    words = _AFTER_MAGNITUDE.sub(r"\1 ", text).split()
     if not words or len(words) > 20:
         return None
     if words[0] in ("minus", "negative"):
         rest = in_digits(" ".join(words[1:])) or in_words(" ".join(words[1:]))
         return (-rest[0], rest[1]) if rest and rest[0] >= 0 else None
-    if len(words) == 1 and words[0] in _ORDINALS:
-        return Fraction(_ORDINALS[words[0]]), None
+    if len(words) == 1 and words[0] in ORDINALS:
+        return Fraction(ORDINALS[words[0]]), None
     if words[-1].removesuffix("s") in _PARTS:
         return _fraction_in_words(words)
     whole, _, decimals = " ".join(words).partition(" point ")
@@ -109,7 +114,7 @@ def _fraction_in_words(words: list[str]) -> Numeral | None:
     """Reads "one half", "a third" and "two and three quarters"."""
     part = Fraction(1, _PARTS[words[-1].removesuffix("s")])
     whole, _, count = " ".join(words[:-1]).rpartition(" and ")
-    total = _whole(whole.split()) if whole else 0
+    total = (int(whole) if whole.isdecimal() else _whole(whole.split())) if whole else 0
     times = 1 if count in ("", "a", "an") else _whole(count.split())
     return None if total is None or times is None else (total + times * part, None)
 

@@ -49,7 +49,7 @@ _BEFORE = re.compile(
 )
 _AFTER = re.compile(
     r"[\s$*)}\\]*(?:text\{\s*)?(?:(?:times (?:as|the|that|what|more|its|\$?\d)|plus|minus|divided|multiplied|or|mod"
-    r"|is (?:wrong|incorrect|false|not (?:right|correct)))\b|(?:squared|cubed|factorial)\b(?!\s+[A-Za-z])"
+    r"|is(?:n't| not) (?:the|our|my)\b|is (?:wrong|incorrect|false|not (?:right|correct)))\b|(?:squared|cubed|factorial)\b(?!\s+[A-Za-z])"
     r"|(?:less|more|fewer|greater) than (?=\W*\d|half\b|twice\b|the (?:original|number|total|amount|sum)\b))",
     re.IGNORECASE,
 )

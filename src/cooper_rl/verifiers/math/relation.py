@@ -76,6 +76,10 @@ def _as_relation(form: AnswerForm, other: Relation) -> Relation | None:
     return Relation("=", Expression(str(*unknowns)), form) if len(unknowns) == 1 else None
 
 
+def _expressions(*relations: Relation) -> list[Expression]:
+    return [side for each in relations for side in (each.left, each.right) if isinstance(side, Expression)]
+
+
 def _same_equation(reference: Relation | None, answer: Relation | None) -> Comparison:
     if reference is None or answer is None:
         return Comparison.NOT_KNOWN
@@ -84,6 +88,8 @@ def _same_equation(reference: Relation | None, answer: Relation | None) -> Compa
     sides = [as_sympy(side) for form in (reference, answer) for side in (form.left, form.right)]
     if any(side is None for side in sides):
         return Comparison.NOT_KNOWN
+    if any(algebra.is_slashed(form.text) for form in _expressions(reference, answer)):
+        return Comparison.OPEN
     left, right, other_left, other_right = sides
     same = algebra.same_solutions(left - right, other_left - other_right)
     return Comparison.OPEN if same is None else Comparison.of(same)
@@ -262,10 +268,18 @@ def _inequality(text: str, read: Read) -> Interval | None:
     if len(signs) == 2 and is_name(sides[1]) and signs[0][0] == signs[1][0]:
         if signs[0].startswith(">"):
             sides, signs = sides[::-1], signs[::-1]
-        low, high = read(sides[0]), read(sides[2])
-        if low is not None and high is not None:
-            return Interval(low, high, signs[0].endswith("="), signs[1].endswith("="))
+        return _between(sides[0], signs[0], signs[1], sides[2], read)
     return None
+
+
+def _between(low: str, after_low: str, before_high: str, high: str, read: Read) -> Interval | None:
+    """From one end to the other, of which one or both may be infinite: `0 <= x < \\infty`."""
+    infinite = [_INFINITE.fullmatch(end) for end in (low, high)]
+    ends = [None if none else read(end) for none, end in zip(infinite, (low, high), strict=True)]
+    if any(end is None and not none for none, end in zip(infinite, ends, strict=True)):
+        return None
+    closed = [sign.endswith("=") and not none for none, sign in zip(infinite, (after_low, before_high), strict=True)]
+    return Interval(ends[0], ends[1], closed[0], closed[1])
 
 
 def _one_bound(left: str, sign: str, right: str, read: Read) -> Interval | None:

@@ -14,7 +14,7 @@ from cooper_rl.verifiers.math.form import AnswerForm, Comparison
 from cooper_rl.verifiers.math.group import Group
 from cooper_rl.verifiers.math.markup import strip_markup
 from cooper_rl.verifiers.math.number import Number, number
-from cooper_rl.verifiers.math.numerals import NUMBER_WORDS, in_words
+from cooper_rl.verifiers.math.numerals import NUMBER_WORDS, ORDINALS, in_words
 from cooper_rl.verifiers.math.phrases import is_changed
 
 MAX_SENTENCE = 300
@@ -31,7 +31,7 @@ _COPULA = re.compile(
 _FIRST_VALUE = re.compile(
     rf"-?[$€£]?\.?\d|\\(?:d?frac|sqrt)|\b(?:half an? |an? )?(?:{'|'.join(NUMBER_WORDS)})\b", re.IGNORECASE
 )
-_MARKED = re.compile(r"\*\*([^*]+?)\.?\*\*|(?<![\\\w])\$([^$\s][^$]*)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]")
+_MARKED = re.compile(r"\*\*([^*]+?)\.?\*\*|(?<![\\\w])\$([^$\s](?:[^$]*[^$\s])?)\$(?!\d)|\\\((.+?)\\\)|\\\[(.+?)\\\]")
 _UNSURE = re.compile(
     r"\b(?:if|unless|suppose|assum\w+|would|could|might|may|perhaps|maybe|probably|guess|think|cannot|can't|isn't|not|never|wrong|"
     r"incorrect|instead of|rather than|claim\w*|conjectur\w+|between|either)\b",
@@ -40,6 +40,17 @@ _UNSURE = re.compile(
 _UNCOMPUTED = re.compile(
     r"\\(?:binom|log|ln|sin|cos|tan|sum|prod|int|lfloor|lceil|sqrt)|\d ?[CP] ?\d"
     r"|\}?_ ?\{?\d+\}? ?[CP]|[CP]\(\d|\d ?!|\b[Ff]or every \d"
+)
+_AMOUNT = rf"(?:\$?\d[\d,.]*|\b(?:{'|'.join(NUMBER_WORDS)}))"
+_COUNTED_UP = re.compile(  # arithmetic in words or signs whose result is not written
+    rf"{_AMOUNT}%?[\s$*]*(?:[-+*/×÷·]|\\(?:times|cdot|div)\b|(?:times|plus|minus|groups|sets|rows|packs|bags|boxes|out|in|of"
+    rf"|choose|squared|cubed|(?:divided|multiplied) by)\b)[\s$*]*(?:of |every |each |the |these )*{_AMOUNT}(?![\w.,]*[\s$]*=)"
+    rf"|\b(?:half|third|quarters?|twice|double|triple|product|sum|difference|quotient|square|cube)"
+    rf" (?:(?:of|the|that|as|much|many|number|between) )*{_AMOUNT}"
+    rf"|{_AMOUNT} (?:halves|thirds|quarters|[a-z]+ths)\b|\b(?:repeating|recurring)\b"
+    rf"|{_AMOUNT} [a-z]+ and {_AMOUNT}"
+    r"|\\choose\b|\d (?:squared|cubed)|(?:more|less|fewer|older|younger|longer|shorter|taller|later|earlier)\b",
+    re.IGNORECASE,
 )
 _NUMBER = re.compile(r"[-+]?\d(?:[\d.,/]*\d)?")
 _SIGN = re.compile(
@@ -56,11 +67,15 @@ _FIGURE = re.compile(
 _POWER_OF_TEN = re.compile(
     r"-?\d+(?:\.\d+)? ?(?:\*|x|\\times|\\cdot) ?10 ?\^ ?\{? ?[-+]?\d+ ?\}?|\d+(?:\.\d+)?[eE][-+]?\d+"
 )
+_MAGNIFIED = re.compile(r"\d[\d,]*(?:\.\d+)? ?(?:thousand|million|billion|trillion|k|K|M|bn|lakh|crore)\b")
+_SHORT_YEAR = re.compile(r"['’](\d\d)\b(?!')")
+_BELOW_ZERO = re.compile(r"(\d[\d,]*(?:\.\d+)?)(?: ?(?:degrees|°C?|°F))? below zero")
+_NO_DIGITS = re.compile(r"\D+")
 _SIMPLE = re.compile(r"-?\d+(?:\.\d+)?")  # without what may separate numbers: 3/4 is also 3 and 4
 _NEGATIVE = re.compile(r"\b(?:minus|negative) (\d[\d,]*(?:\.\d+)?)", re.IGNORECASE)
-_GROUPED = re.compile(r"(?<!\d)\d{1,3}(?: \d{3})+(?!\d)")
+_GROUPED = re.compile(r"(?<!\d)\d{1,3}(?:(?:\\? |['_.’])\d{3})+(?!\d)")
 _POWER = re.compile(r"(\d{1,6}) ?(?:\^|\*\*) ?\{? ?(\d{1,2})|\\sqrt ?\{? ?(\d+)|(\d{1,2}) ?!")
-_IN_WORDS = re.compile(rf"\b(?:(?:{'|'.join(NUMBER_WORDS)}|and)\b[\s-]?)+", re.IGNORECASE)
+_IN_WORDS = re.compile(rf"\b(?:(?:{'|'.join((*NUMBER_WORDS, *ORDINALS))}|and)\b[\s-]?)+", re.IGNORECASE)
 _SAID = {
     re.compile(rf"\b(?:{words})", re.IGNORECASE): Fraction(value)
     for words, value in {
@@ -68,8 +83,9 @@ _SAID = {
         "third": "1/3",
         "quarter": "1/4",
         "once|single|sole|only": "1",
-        "twice|doubl|both|couple|pair": "2",
-        "thrice|tripl": "3",
+        "twice|doubl|both|couple|pair|duo|twin": "2",
+        "thrice|tripl|trio": "3",
+        "quartet": "4",
         "no|none|nothing|never|zero": "0",
     }.items()
 }
@@ -106,7 +122,9 @@ def values_said(text: str) -> Iterator[str]:
 def is_uncomputed(text: str) -> bool:
     """Whether the last sentence has an expression whose value is not written, so that a number may be said in it."""
     sentence = last_sentence(text)
-    return len(sentence) <= MAX_SHORT and bool(_UNCOMPUTED.search(sentence)) and text.rstrip()[-1:] in ".$)!}"
+    if len(sentence) > MAX_SHORT:
+        return False
+    return bool(_COUNTED_UP.search(sentence) or (_UNCOMPUTED.search(sentence) and text.rstrip()[-1:] in ".$)!}"))
 
 
 def qualifier(text: str, value: Number | None = None, completion: str = "") -> str:
@@ -150,10 +168,12 @@ def is_absent(gold: AnswerForm | None, text: str) -> bool:
 def _figures(text: str) -> set[str]:
     """The numbers in digits, as written, in every way in which their signs and separators may be meant."""
     figures = {found.group().rstrip(",") for found in _FIGURE.finditer(text)}
-    figures |= {found.group().replace(" ", "") for found in _GROUPED.finditer(text)}
+    figures |= {_NO_DIGITS.sub("", found.group()) for found in _GROUPED.finditer(text)}
     figures |= {found.group() for found in _SIMPLE.finditer(text)}
     figures |= {found.group().replace("x", "*") for found in _POWER_OF_TEN.finditer(text)}
-    figures |= {f"-{found[1]}" for found in _NEGATIVE.finditer(text)}
+    figures |= {found.group() for found in _MAGNIFIED.finditer(text)}
+    figures |= {f"-{found[1]}" for pattern in (_NEGATIVE, _BELOW_ZERO) for found in pattern.finditer(text)}
+    figures |= {f"{century}{found[1]}" for found in _SHORT_YEAR.finditer(text) for century in (18, 19, 20)}
     return figures | {figure.lstrip("-+") for figure in figures}
 
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 from string import digits
 
 from cooper_rl.records import Reason, Verdict, Verification
+from cooper_rl.verifiers.math.form import Comparison
 from cooper_rl.verifiers.math.markup import BOLD_EDGE, strip_markup, visible, without_spaces
 from cooper_rl.verifiers.math.number import number
 from cooper_rl.verifiers.math.numerals import NUMBER_WORDS
@@ -52,6 +53,16 @@ _CUE = re.compile(
 _APPRAISAL = re.compile(
     r"(?:indeed |also |then )?(?:correct|right|wrong|reasonable|consistent|valid|confirmed)\b", re.I
 )
+_CHANGE_OF_MIND = re.compile(
+    r"\b(?:wait|actually|correction|oops|sorry|scratch that|on second thoughts?|edit:|my mistake|made (?:a|an) (?:\w+ )?"
+    r"(?:mistake|error)|should (?:have been|be)|(?:is|was|that's) (?:wrong|incorrect|not right))\b",
+    re.IGNORECASE,
+)
+_NOT_MEANT = re.compile(  # directly before a box or cue
+    r"\b(?:(?:doubt|don't (?:think|believe)|do not (?:think|believe)|not (?:say|sure|think|believe|certain)|suppose|assum\w+"
+    r"|if|whether|unless)\b[^.,;:\n]{0,40}|(?:isn't|aren't|wasn't|(?:is|are|was|can) ?not)(?: equal to)?[\s$*\\(]*)\Z",
+    re.IGNORECASE,
+)
 _SENTENCE_END = re.compile(
     r"。|(?<=[\w$)}\]%])\.(?:\s+[A-Z#*\n]|\s*$)|\s(?:because|since|as)\b|, (?:which|so|because|since|as)\b|<\|"
 )
@@ -74,14 +85,14 @@ _FRAME = re.compile(
     r"that|this|which|to|be|would|must|makes|we|get|have)\b",
     re.IGNORECASE,
 )
-_HEDGE = re.compile(
-    r"(?:answer is|answer:|####)[^.\n]*?(-?[\d.,/]*\d)\s*(?:,\s*)?(?:or|and maybe|or maybe)\s+(-?[\d.,/]*\d)"
+_OFFERED = (  # a number with what belongs to it: 25%, 1 dozen, 3 pm
+    r"\$?(-?[\d.,/:]*\d(?:\s?(?:%|[ap]\.?m\b|percent\b|dozen\b|hundred\b|thousand\b|million\b|billion\b))?)"
 )
-_MAYBE = re.compile(
-    r"\b(?:it )?could be\s+\$?(-?[\d.,/]*\d)[^.\n]*?\b(?:or|maybe|perhaps)\s+\$?(-?[\d.,/]*\d)", re.IGNORECASE
-)
+_HEDGE = re.compile(rf"(?:answer is|answer:|####)[^.\n]*?{_OFFERED}\s*(?:,\s*)?(?:or|and maybe|or maybe)\s+{_OFFERED}")
+_MAYBE = re.compile(rf"\b(?:it )?could be\s+{_OFFERED}[^.\n]*?\b(?:or|maybe|perhaps)\s+{_OFFERED}", re.IGNORECASE)
 _DOUBT = re.compile(r"\b(?:could|might|may) be\b[^\n]{1,300}\b(?:but|or) (?:maybe|perhaps|possibly)\b", re.IGNORECASE)
 _OR_BETWEEN = re.compile(r"[^\n]{0,20}\b(?:or|maybe|perhaps|possibly)\b[^\n]{0,20}", re.IGNORECASE)
+_OFFERS = (" or", " Or", ",or", "aybe", "erhaps")
 _VERB = re.compile(
     r"\b(?:is|are|was|were|has|have|had|makes?|gets?|gives?|equals|will|would|needs?|so|thus|there|lautet|beträgt|ist|sind"
     r"|est|sont|es|son)\b|(?-i:^\s*[A-Z][a-z']* [a-z]{2,} (?!and\b))",
@@ -144,6 +155,8 @@ def read(completion: str) -> Reading:
     boxes, gaps = _boxes(completion)
     after = gaps.pop()
     taken_back = bool(boxes and _TAKEN_BACK.search(after[:MAX_BARE]))
+    if boxes and not taken_back and (said_after := _other_answer(boxes[-1], after)):
+        boxes, gaps = [*boxes, said_after], [*gaps, after]
     if boxes and not taken_back:
         first = next(i for i, box in enumerate(boxes) if set(boxes[i:]) == {boxes[-1]})  # of the last answer
         corrected = first > 0 and bool(_CORRECTION.search(gaps[first]))
@@ -151,7 +164,11 @@ def read(completion: str) -> Reading:
     said_from = len(completion) - len(after) if taken_back else 0
     ends = [end for end in _ends_of_cues(completion, said_from) if not _APPRAISAL.match(completion, end)]
     if ends:
-        return Reading(completion, _after_cue(completion[ends[-1] :]))
+        changed = _CHANGE_OF_MIND.search(completion, ends[-1])
+        changed = changed or _NOT_MEANT.search(completion[: ends[-1]].rpartition("answer")[0][-MAX_BARE:])
+        said = None if changed else _after_cue(completion[ends[-1] :])
+        settled = said and " or " in said and _is_settled(completion, ends[-1])
+        return Reading(completion, None if settled else said)
     if taken_back:
         return Reading(completion, None)
     text = _EMPTY_BOX.sub("", completion)
@@ -159,6 +176,15 @@ def read(completion: str) -> Reading:
         text = text[found.end() :]
     text = text.strip()
     return Reading(completion, text if 0 < len(text) <= MAX_BARE and "\n" not in text else None, bare=True)
+
+
+def _other_answer(box: str, after: str) -> str | None:
+    """The number that the text after the last box says is the answer, where the box has another one."""
+    ends = [end for end in _ends_of_cues(after, 0) if not _APPRAISAL.match(after, end)]
+    said = _after_cue(after[ends[-1] :]) if ends else None
+    if said is None or _value(said) is None or _value(box) is None or _same(said, box):
+        return None
+    return said
 
 
 def _ends_of_cues(text: str, start: int) -> Iterator[int]:
@@ -191,10 +217,10 @@ def _boxes(text: str) -> tuple[list[str], list[str]]:
 
 
 def _is_mentioned(text: str, start: int, end: int) -> bool:
-    """Whether a box stands in quotation marks, or after "for example"."""
+    """Whether a box stands in quotation marks, or after "for example", "if" or "is not"."""
     before = text[max(0, start - MAX_QUOTE) : start].replace("“", '"').rpartition("\n\n")[2]
     quoted = before.count('"') % 2 == 1 and any(mark in text[end : end + MAX_BARE] for mark in '"”')
-    return quoted or bool(_EXAMPLE.search(before[-60:]))
+    return quoted or bool(_EXAMPLE.search(before[-60:]) or _NOT_MEANT.search(before[-60:]))
 
 
 def _last_list(boxes: list[str], gaps: list[str]) -> str:
@@ -275,13 +301,27 @@ def is_hedged(reading: Reading, *, in_boxes: bool = True) -> bool:
     differ = len(boxes) > 1 and len({box if _value(box) is None else _value(box) for box in boxes}) > 1
     if differ and (in_boxes or any(_OR_BETWEEN.fullmatch(gap) for gap in reading.gaps)):
         return True
-    if not any(word in reading.completion for word in (" or", " Or", ",or", "aybe", "erhaps")):  # the patterns are slow
+    if len(boxes) == 1 or not any(word in reading.completion for word in _OFFERS):  # the patterns are slow
         return False
     if _DOUBT.search(reading.completion[-2 * MAX_BARE :]) and not _MAYBE.search(reading.completion):
         return True
     patterns = (_HEDGE, _MAYBE) if "could be" in reading.completion.lower() else (_HEDGE,)
-    pairs = [m.groups() for pattern in patterns for m in pattern.finditer(reading.completion)]
-    return any(_value(a) != _value(b) for a, b in pairs)
+    offers = [found for pattern in patterns for found in pattern.finditer(reading.completion)]
+    return any(not _same(*found.groups()) and not _is_settled(reading.completion, found.end()) for found in offers)
+
+
+def _same(text: str, other: str) -> bool:
+    """Whether two numbers are the same one: 1/4 and 25%, 15:00 and 3 pm."""
+    one, two = (number(strip_markup(each)) for each in (text, other))
+    if one is None or two is None:
+        return one is two
+    return Comparison.EQUAL in (one.compare(two), two.compare(one))
+
+
+def _is_settled(text: str, end: int) -> bool:
+    """Whether a later sentence names a number again, which may be the one that is meant."""
+    _, stop, rest = text[end:].partition(". ")
+    return bool(stop and _FIGURE.search(rest))
 
 
 def unclear(reference: str, reading: Reading) -> bool:

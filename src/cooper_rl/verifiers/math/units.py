@@ -113,9 +113,18 @@ _COUNTED = re.compile(
     rf"(?P<numeral>(?:half an? |an? )?(?:{_COUNTS})(?:[ -](?:(?:{_COUNTS})\b|and(?= (?:{_COUNTS})\b)))*) (?P<rest>.+)",
     re.IGNORECASE,
 )
+_MIXED = re.compile(  # two and a half years
+    rf"(?P<numeral>(?:\d+|(?:(?:{_COUNTS})[ -]?)+) and (?:an? (?:half|third|quarter)|three quarters|\d+/\d+)) (?P<rest>.+)",
+    re.IGNORECASE,
+)
 _ENDS = re.compile(r"[\d})%]\Z")
 _COUNTER = re.compile("[\u4e00-\u9fff]{1,3}")  # 260个
 _MANY = re.compile("[十百千万萬亿億兆分半倍]")
+_NUMBER_BESIDE = re.compile(
+    rf"\b(?:{_COUNTS}|half|quarters?|halves|thirds|[a-z]+ths|dozens|score|repeating|recurring|pct|oh"
+    r"|below zero|basis points?|past|to \d+|till?|after|before)\b",
+    re.IGNORECASE,
+)
 _LABEL = re.compile(r"[A-Za-z][A-Za-z'/., ()-]*(?: ?\^ ?\{? ?-?[1-4] ?\}?)?")
 _NO_LABEL = re.compile(r"\b(?:pi|sqrt|mod|sin|cos|tan|ln|log|choose|[pa]\.? ?m)\b")
 _MORE_MAGNITUDES = {"k": 10**3, "K": 10**3, "lakh": 10**5, "lakhs": 10**5, "crore": 10**7, "crores": 10**7}
@@ -267,6 +276,8 @@ def without_label(body: str) -> Labelled:
     What cannot be a label stays in the numeral, so that it is not read as a number.
     """
     body = _ORDINAL.sub("", body)
+    if mixed := _MIXED.fullmatch(without_marks(body)):
+        return _read_labelled(mixed["numeral"], " ", False, mixed["rest"]) or Labelled(body)
     end = _NUMERAL.match(body).end()  # type: ignore[union-attr]  # it matches any text
     numeral, gap, rest = body[:end].rstrip(" -"), body[:end][-1:], body[end:]
     if not rest:
@@ -291,6 +302,8 @@ def _read_labelled(numeral: str, gap: str, marked: bool, text: str) -> Labelled 
     if magnitude := MAGNITUDES.get(first.lower()) or _MORE_MAGNITUDES.get(short):
         found = _read_labelled(numeral, " ", marked, others) if others else Labelled(numeral)
         return found and Labelled(numeral, found.unit, found.label, magnitude * found.magnitude)
+    if _NUMBER_BESIDE.search(text):  # one in five, nine thirty, six foot two
+        return None
     if not _LABEL.fullmatch(text) or _NO_LABEL.search(text) or _AMBIGUOUS_MAGNITUDE.match(text) or matters(text):
         return None
     if len(text.split()) > MAX_LABEL or (not marked and (_is_product(text) or gap not in " -")):

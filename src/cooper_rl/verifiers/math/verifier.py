@@ -154,7 +154,9 @@ class MathVerifier:
         """
         texts = list(dict.fromkeys(reading.boxes))
         if len(texts) < 2:
-            return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, reference) if is_hedged(reading) else None
+            of_list = isinstance(gold, Group) and " or " in (reading.stated or "")  # 2 or 3 are both solutions
+            hedged = not of_list and is_hedged(reading)
+            return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, reference) if hedged else None
         if reading.corrected or reading.stated == ", ".join(texts):
             return None
         first, *others = forms = [self._form_of(text) for text in texts]

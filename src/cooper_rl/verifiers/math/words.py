@@ -51,6 +51,7 @@ _PATTERNS = tuple(
         rf"{_WEEKDAY}{_DAY}(?: of)? {_MONTH}(?:,? {_YEAR})?",
         rf"{_MONTH}(?:,| of)? {_YEAR}",
         rf"{_YEAR}(?P<sign>[-/])(?P<month>\d\d)(?P=sign)(?P<day>\d\d)",
+        rf"(?P<day>\d\d?)\.(?P<month>\d\d?)\.{_YEAR}",
         rf"(?P<month>\d\d?)(?P<sign>[-/])(?P<day>\d\d?)(?P=sign){_YEAR}",
     )
 )
