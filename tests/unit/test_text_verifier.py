@@ -383,8 +383,8 @@ MONEY = (  # of another currency is not the answer
     ("£12", "12 pounds", "CORRECT"),
     ("$39", "39 dollars", "CORRECT"),
     ("€79", "seventy-nine", "CORRECT"),
-    ("$39", "The answer is £39.", "UNPARSEABLE"),
-    ("£12", "12 euros", "UNPARSEABLE"),
+    ("$39", "The answer is £39.", "INCORRECT"),
+    ("£12", "12 euros", "INCORRECT"),
     ("$20", "$21", "INCORRECT"),
 )
 

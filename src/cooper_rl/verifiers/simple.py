@@ -15,7 +15,21 @@ from cooper_rl.verifiers.kinds import Explain
 from cooper_rl.verifiers.math.markup import CHOICE_LABEL, strip_markup, without_marks
 from cooper_rl.verifiers.math.stated import has_answer, read
 
-_LETTER = re.compile(rf"{CHOICE_LABEL}\(?([A-J])\)?(?=$|[\s.:,)])(?!\W*(?:or|and|[,/&])\W*[A-HJ]\b)")
+_LETTER = re.compile(  # at the beginning; not an initial, the article or the pronoun: "J. K.", "A dog", "I think"
+    rf"{CHOICE_LABEL}(?:\((?P<round>[A-J])\)|(?P<marked>[A-J])(?:[).:](?! ?[A-Z]\.)|,|\s*\Z)"
+    r"|(?P<bare>[B-HJ]|A(?! [a-z]))(?=\s))"
+    r"(?!\W*(?:or|and|[,/&])\W*[A-HJ]\b)"
+)
+_LATER = re.compile(  # after words: "I would go with (C)."
+    r"\b(?i:is|be|pick|choose|select|with|option|choice|answer|say|so|therefore)[\s:]+"
+    r"(?:\((?P<round>[A-J])\)|(?P<bare>[B-HJ]|A(?! [a-z]))(?=[\s.,;:!]|\Z))"
+)
+_CLAUSE_END = re.compile(r"[.,;:]")
+_REJECTED = re.compile(
+    r"\b(?:not|never|cannot|wrong|incorrect|false|fails?|eliminated?|excluded?|impossible|except|ruled? out)\b|n't\b",
+    re.IGNORECASE,
+)
+_TOKENS = re.compile(r"[^\W_]+")
 _EVALUATES = re.compile(r"(?<![\w.])eval\(|parse_expr|sympify")
 _ARITHMETIC = re.compile(r"(?:\d+(?:\.\d+)?|(?<![A-Za-z])[A-Za-z](?![A-Za-z])|[-+*/()=,^\s])*")
 _TOWER = re.compile(r"(?:\*\*|\^)\s*(?:\(|\d{3}|\w+\s*(?:\*\*|\^))")  # a power of a power, or of a large number
@@ -62,20 +76,41 @@ def _gsm8k_text(text: str) -> str:
 
 def explain_choice(reference: str, completion: str) -> Verification:
     """The `choice` verifier: the letter of the option, with or without its text."""
-    gold = letter(reference)
+    gold, content = option(reference)
     if gold is None:
         return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
     text = read(completion).stated
-    answer = letter(text) if text is not None else None
-    if answer is None:
-        return unread(reference, completion)
+    if text is not None and content and _words(text) == _words(content):
+        return Verification.compared(True, gold, gold)
+    answer, said = option(text) if text is not None else (None, "")
+    if answer is None or (answer == gold and content and said and not set(_words(content)) & set(_words(said))):
+        return unread(reference, completion)  # (C) 25 for (C) 24
     return Verification.compared(gold == answer, gold, answer)
 
 
-def letter(text: str) -> str | None:
-    """The letter of the option that a text begins with ("B", "(B)", "B) 12 apples", "Option B"); None without one."""
-    found = _LETTER.match(without_marks(strip_markup(text)).strip("* "))
-    return found.group(1) if found else None
+def option(text: str) -> tuple[str | None, str]:
+    """The letter of the option that a text names ("B", "(B)", "B) 12 apples", "Option B"), and what stands after it.
+
+    None for the letter where there is none, where several are named, or where one is rejected ("A is wrong, so B").
+    """
+    plain = without_marks(strip_markup(text)).strip("* ")
+    found = _LETTER.match(plain)
+    if found:
+        after = plain[found.end(_named(found)[0]) :].lstrip(") ")
+        return (None, "") if _REJECTED.search(_CLAUSE_END.split(after)[0]) else (_named(found)[1], plain[found.end() :])
+    later = list(_LATER.finditer(plain))
+    if len({_named(each)[1] for each in later}) != 1 or _REJECTED.search(plain):
+        return None, ""
+    return _named(later[0])[1], ""
+
+
+def _named(found: re.Match[str]) -> tuple[str, str]:
+    """The name of the pattern's group that matched, and the letter."""
+    return next((name, letter) for name, letter in found.groupdict().items() if letter)
+
+
+def _words(text: str) -> list[str]:
+    return _TOKENS.findall(strip_markup(text).casefold())
 
 
 def unread(reference: str, completion: str) -> Verification:

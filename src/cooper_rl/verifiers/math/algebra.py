@@ -203,7 +203,10 @@ def value_at(expression: Any, point: dict[Any, Any]) -> Any | None:
         value = sympy.N(expression.subs(point), DIGITS)
     except (ArithmeticError, AttributeError, TypeError, ValueError, NotImplementedError):
         return None
-    return value if value.is_number and value.is_finite and not value.free_symbols else None
+    if not value.is_number or not value.is_finite or value.free_symbols:
+        return None
+    computed = value.is_Number or all(part.is_Number for part in value.as_real_imag())  # a remainder may stay as it is
+    return value if computed else None
 
 
 def close(a: Any, b: Any) -> bool:

@@ -135,7 +135,7 @@ def _plus_constant(form: Number | Expression) -> bool:
 def _same_constant(reference: Number | Expression, answer: Number | Expression, a: Any, b: Any) -> Comparison:
     """Compares two values without letters. A decimal may be the rounded value of the other side."""
     values = [algebra.value_at(side, {}) for side in (a, b)]
-    if all(value is not None and value.is_real and abs(value) < LARGEST for value in values):
+    if all(value is not None and value.is_comparable and abs(value) < LARGEST for value in values):
         number, other = (_as_number(form, value) for form, value in zip((reference, answer), values, strict=True))
         if isinstance(reference, Number) and rounds_to(number, other):
             return Comparison.EQUAL
@@ -173,7 +173,7 @@ def _by_estimate(reference: Number | Expression, answer: Number | Expression) ->
 
 def _is_ambiguous(form: Number | Expression) -> bool:
     """Whether a difference in value proves nothing: a logarithm to an unknown base, or an integer parameter."""
-    text = _text(form)
+    text = form.text if isinstance(form, Expression) else ""
     return bool(_ANY_BASE.search(text) or (_PARAMETER.search(text) and _PERIODIC.search(text)))
 
 

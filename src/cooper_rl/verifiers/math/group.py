@@ -19,11 +19,12 @@ MAX_ITEMS = 64
 _LABEL = re.compile(rf"{OPEN}?[A-Za-z][A-Za-z ]*(?:\(\d\)|_\d)?{CLOSE}? ?[:=] ?(?P<value>.+)")
 PART_LABEL = re.compile(r"(?:^|(?<=[\s,;.]))\((?:[a-h]|[1-8]|i{1,3}|iv|v)\)[.:]? ")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,(?:\d{1,2}|\d{4,})(?: ?[%°A-Za-zμ⟦][^,]*)?")
+_RELATIVE = re.compile(r"\b(?:of|later|earlier|ago|before|after|more|less|fewer|others?)\b")
 _SHARED = 2  # words of a label that the items of a list may share: 3, 4 and 5 red apples
 _COUNTED = re.compile(rf"\d[\d.,/]* ?{OPEN}?(?P<thing> ?[A-Za-z][A-Za-z ]*){CLOSE}?")  # 12 red balls
 SET_BUILDER = re.compile(r"\\\{ ?[A-Za-z](?: ?\\in ?\\?[a-zA-Z{}]+)? ?[|:] ?(?P<condition>.+)\\\}")
 _BRACES = (("\\{", "\\}"), ("{", "}"))
-_ENVIRONMENT = re.compile(r"\\begin ?\{(?P<name>[pbvB]?matrix|array)\}(?:\{[lcr|]+\})?(?P<body>.*)\\end ?\{(?P=name)\}")
+_ENVIRONMENT = re.compile(r"\\begin ?\{(?P<name>[pbB]?matrix|array)\}(?:\{[lcr|]+\})?(?P<body>.*)\\end ?\{(?P=name)\}")
 
 
 class Order(Enum):
@@ -110,6 +111,8 @@ class Group(AnswerForm):
         labels = [item.label or item.unit for item in self.items if isinstance(item, Number)]
         said = {label.lower() for label in labels if label}
         shared = labels[-1:] != [""] and not any(labels[:-1])  # only the last one has it
+        if any(_RELATIVE.search(label) for label in said):
+            return False
         return not said or (len(said) == 1 and (all(labels) or shared) and len(said.pop().split()) <= _SHARED)
 
     def _with_groups(self, answer: Group) -> Comparison:
@@ -120,7 +123,8 @@ class Group(AnswerForm):
             return self._with_other_count(answer)
         orders = {self.order, answer.order}
         found = compare_unordered(self.items, answer.items, compare)
-        if self._names_apart(answer):
+        nested = [sum(isinstance(item, AnswerSet) for item in group.items) for group in (self, answer)]
+        if self._names_apart(answer) or nested[0] != nested[1]:  # {{1}, 2} is not {1, 2}
             return found.unless_equal
         if orders == {Order.KEPT, Order.NONE}:
             return found.unless_equal

@@ -13,7 +13,7 @@ from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Read
 from cooper_rl.verifiers.math.markup import CLOSE, OPEN, without_marks
 from cooper_rl.verifiers.math.numerals import MAX_DIGITS, in_digits, in_words
 from cooper_rl.verifiers.math.phrases import same_label
-from cooper_rl.verifiers.math.units import in_one_unit, known_unit, measure, other_unit, without_label
+from cooper_rl.verifiers.math.units import CURRENCIES, in_one_unit, known_unit, measure, other_unit, without_label
 
 MIN_DIGITS = 3  # that a rounded value must write
 NEAR = 200  # two values closer than one part in so many may differ by rounding
@@ -26,15 +26,19 @@ _BASE_PREFIX = re.compile(r"(?P<sign>-?)0(?P<base>[xXbBoO])(?P<digits>[0-9A-Fa-f
 _BASES = {"x": "16", "b": "2", "o": "8"}
 _REPEATING = re.compile(r"(-?)(\d*)\.(\d*)\\(?:overline|bar) ?\{? ?(\d+) ?\}?")
 _PART = re.compile(
-    r"(?P<numeral>\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?|[a-z]+(?:-[a-z]+)?) ?(?P<unit>[A-Za-z]+)(?:, and |,? and | |, |\Z)", re.IGNORECASE
+    r"(?P<numeral>\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?|[a-z]+(?:-[a-z]+)?) ?(?P<unit>[A-Za-z]+)(?:, and |,? and | |, |\Z)",
+    re.IGNORECASE,
 )
 _OUT_OF = re.compile(r"\d[\d,]*(?= out of )")
 _ZEROS = re.compile(r"[-+]?00")
 _CLOCK = re.compile(r"\d{1,2}:\d\d(?!\d)")
 _HALF_DAY = re.compile(
-    r"(?:(?<=\d) ?| )(?:(?P<half>[ap])\.? ?m\.?|in the (?P<part>morning|afternoon|evening)|(?P<point>midnight|noon))\Z", re.I
+    r"(?:(?<=\d) ?| )(?:(?P<half>[ap])\.? ?m\.?|in the (?P<part>morning|afternoon|evening)|(?P<point>midnight|noon))\Z",
+    re.I,
 )
-_SIGN = re.compile(r"\s*(?P<sign>[-+]?)\s*(?:(?:US|USD|EUR|Rs\.?)\s*)?[$€£¥₹]?\s*(?P<sign2>[-+]?)\s*")
+_SIGN = re.compile(
+    r"\s*(?P<sign>[-+]?)\s*(?:(?P<code>USD?|EUR|GBP|Rs)\.?\s*)?(?P<money>[$€£¥₹])?\s*(?P<sign2>[-+]?)\s*"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,7 @@ class Number(AnswerForm):
             return self.clock.lstrip("0") == answer.clock.lstrip("0")  # 7:30 may be 7:30 pm
         if self._is_past_midnight or answer._is_past_midnight:  # 00:27 is not the ratio 0
             return False
-        if {self.half_day, answer.half_day} == {"a", "p"}:
+        if {self.half_day, answer.half_day} == {"a", "p"} or self._has_minutes_of_a_day(answer):
             return False
         if self.base != answer.base:  # compared with 1011_2, a numeral without a base is read in base 2
             if self.value == answer.value:
@@ -117,9 +121,15 @@ class Number(AnswerForm):
             hours = hours % 12 + 12 * (self.half_day == "p")
         return 60 * hours + minutes
 
+    def _has_minutes_of_a_day(self, answer: Number) -> bool:
+        """Whether only one is a time of day, and has minutes: 10:10 am is not the ratio 1."""
+        timed = [side for side in (self, answer) if side.clock]
+        return len(timed) == 1 and bool(timed[0].half_day) and not timed[0].clock.endswith(":00")
+
     def _may_be_clock(self, answer: Number) -> bool:
-        """Whether a number without a colon may be a time of day where the answer is one: 17.15, 1715."""
-        return bool(answer.clock) and not self.clock and (self.decimals == 2 or 100 <= self.value < 2400)
+        """Whether a number without a colon may be a time of day where the answer is one: 17.15, 1715, 20 to 6."""
+        unlike = self.value > 0 and (self.decimals == 2 or self.value.denominator != 1 or 100 <= self.value < 2400)
+        return bool(answer.clock) and not self.clock and unlike
 
     def _is_odd(self, answer: Number) -> bool:
         """Whether one of two times has 60 minutes or more: 00:87 may be 01:27."""
@@ -145,7 +155,7 @@ class Number(AnswerForm):
             return True
         if self._begins_a_time or answer._begins_a_time:
             return {self.half_day, answer.half_day} != {"a", "p"}
-        if self._may_be_clock(answer) or answer._may_be_clock(self):
+        if self._may_be_clock(answer) or answer._may_be_clock(self) or self._has_minutes_of_a_day(answer):
             return True
         if self._is_past_midnight or answer._is_past_midnight:  # 00:27 may be 27
             return True
@@ -202,6 +212,8 @@ def _read_labelled(text: str) -> Number | None:
     if found is None:
         return None
     value, decimals = found
+    if not unit and not percent and not after.label:
+        unit = CURRENCIES.get(sign["money"] or sign["code"], "")
     value = value * scale * (Fraction(1, 100) if percent else 1) * (-1 if negative else 1)
     hour = str(value) if half_day and decimals is None and value in range(25) else ""
     time = body if _CLOCK.fullmatch(body) else f"{hour}:00" if hour else ""
@@ -300,6 +312,8 @@ def may_be_rounded(a: Number, b: Number) -> bool:
     Whole numbers below 10,000 and fractions are taken as exact. Decimals with the same number of digits after the point
     may differ by one in the last of three or more digits.
     """
+    if _is_whole_percentage(a, b) or _is_whole_percentage(b, a):
+        return True
     whole = a.decimals is b.decimals is None and a.value.denominator == b.value.denominator == 1
     if whole and not _step(a) and not _step(b):
         return False
@@ -310,6 +324,12 @@ def may_be_rounded(a: Number, b: Number) -> bool:
     steps = [step for step in (_step(a), _step(b)) if step]
     whole = (a.value.denominator == 1) != (b.value.denominator == 1) and size >= 10 and 2 * difference <= 1
     return whole or (bool(steps) and (2 * difference <= max(steps) or _near(a.value, b.value)))
+
+
+def _is_whole_percentage(a: Number, b: Number) -> bool:
+    """Whether one is a percentage without decimals, of a fraction that has none: 33 % of a third."""
+    exact = not a.percent or a.decimals is not None or b.percent or 100 % b.value.denominator == 0
+    return not exact and abs(a.value - b.value) <= Fraction(1, 200)
 
 
 def _step(number: Number) -> Fraction | None:

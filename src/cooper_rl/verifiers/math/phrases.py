@@ -24,12 +24,13 @@ _MATHEMATICS = re.compile(r"[\d+*/^=<>!\\-]|^[A-Za-z]$")
 # Words beside a value that make it another value, a bound, or a guess.
 _MATTER = """
     about above added almost and approximately around base below between billions by cubed decreased divided
-    double eighths either except factorial false fewer fifth fifths fourths from greater half halves higher
-    hundreds hundredths if incorrect increased larger least less likely lower maybe millions minus mod modulo
+    double doubled eighths either except factorial false fewer fifth fifths fourths from grand greater half
+    halved halves higher hundreds hundredths if incorrect increased larger least less likely lower maybe
+    millions minus mod modulo
     more most multiplied nearly neither never ninths no nor not off or over percent perhaps plus possibly
     power probably quarter quarters root roughly sevenths short sixths smaller squared subtracted tens tenths
-    than third thirds thousands thousandths times to too triple twice under unless until up upto when whenever
-    while without wrong
+    than third thirds thousands thousandths times to too triple tripled twice under unless until up upto
+    when whenever while without wrong
 """
 _MATTERING = frozenset(_MATTER.split())
 _HARMLESS = re.compile(  # a condition that only says what the letters stand for, or a rounded value after an exact one
@@ -41,15 +42,18 @@ _HARMLESS = re.compile(  # a condition that only says what the letters stand for
     re.IGNORECASE,
 )
 _BEFORE = re.compile(
-    r"(?:\b(?:not|(?:any|no|every)thing but|all but|except|never|twice|double|triple|half|above|below|over|under|about"
+    r"(?:\b(?:not|past|before|after|since|until|till|(?:quarter|five|ten|twenty|twenty-five|\d+)(?: minutes)? to"
+    r"|(?:any|no|every)thing but|all but|except|never|twice|double|triple|half|above|below|over|under|about"
     r"|approximately|around|nearly|almost|roughly|least|most|than|minus|plus|mod|modulo)"
-    r"|\b(?:square|cube|root|multiple|factor|divisor|power|half|thirds?|quarters?|fraction|percent(?:age)?|inverse|negative"
-    r"|reciprocal|opposite|logarithm|sum|difference|product|quotient)s? of)[\s$*(\\{}]*(?:text\{\s*)?(?:d?frac\{)?\Z",
+    r"|\b(?:square|cube|root|multiple|factor|divisor|power|half|thirds?|quarters?|fraction|percent(?:age)?|inverse"
+    r"|negative|loss|reciprocal|opposite|logarithm|sum|difference|product|quotient)s? of)"
+    r"[\s$*(\\{}]*(?:text\{\s*)?(?:d?frac\{)?\Z",
     re.IGNORECASE,
 )
 _AFTER = re.compile(
     r"[\s$*)}\\]*(?:text\{\s*)?(?:(?:times (?:as|the|that|what|more|its|\$?\d)|plus|minus|divided|multiplied|or|mod"
-    r"|is(?:n't| not) (?:the|our|my)\b|is (?:wrong|incorrect|false|not (?:right|correct)))\b|(?:squared|cubed|factorial)\b(?!\s+[A-Za-z])"
+    r"|is(?:n't| not) (?:the|our|my)\b|is (?:wrong|incorrect|false|not (?:right|correct)))\b"
+    r"|(?:squared|cubed|factorial)\b(?!\s+[A-Za-z])"
     r"|(?:less|more|fewer|greater) than (?=\W*\d|half\b|twice\b|the (?:original|number|total|amount|sum)\b))",
     re.IGNORECASE,
 )
@@ -57,6 +61,7 @@ _NAME = re.compile(
     r"(?P<name>\\?[A-Za-z](?:[A-Za-z]*(?=\())?(?:_(?:\{[^{}]*\}|\w))?|\\[a-z]+)(?P<primes>'*)"
     r"(?: ?(?P<arguments>\([^()]*\)))? ?:?=(?!=)"
 )
+_PRODUCT_OF_LETTERS = re.compile(r"[a-z]{1,3}|[a-z](?:[-+*/][a-z])+")  # xy, x+y
 _QUOTED = re.compile(r"(?<![A-Za-z)}])'([^']*)'")
 _PRIMED = re.compile(r"[A-Za-z})]'+")
 _VECTOR = re.compile(r"\\(?:vec|hat|nabla|overrightarrow|mathbf|boldsymbol|bm)(?![a-z])|∇")
@@ -65,6 +70,7 @@ _TRANSPOSE = re.compile(r"\^ ?\{? ?(?:T|\\top|\\intercal|⟦?T⟧?)(?![A-Za-z])"
 _BARS = re.compile(r"\\[lr]?(?:v|V)ert|\\\||\|[^|]*[A-Za-z][^|]*\|")
 _LETTERS = re.compile("[A-Z]{3,}|(?<![A-Za-z\\\\])[A-Za-z]{3,}(?![A-Za-z])")
 _WORD = re.compile(r"[A-Za-z]+")
+_BEFORE_CHRIST = re.compile(r"\bB\.?C\b", re.IGNORECASE)
 
 
 def is_name(text: str) -> bool:
@@ -110,6 +116,9 @@ def changes_nothing(left: str) -> bool:
 
 def same_label(label: str, other: str) -> bool:
     """Whether two labels may name the same things: one is missing, or they share a word (`red balls` and `balls`)."""
+    eras = [bool(_BEFORE_CHRIST.search(text)) for text in (label, other)]
+    if label and other and eras[0] != eras[1]:
+        return False
     stems = [{word.lower()[:5].rstrip("s") for word in _WORD.findall(text)} for text in (label, other)]
     return not all(stems) or bool(stems[0] & stems[1])
 
@@ -155,8 +164,15 @@ def _anagram(text: str, other: str) -> str:
 def _other_name(reference: str, answer: str) -> str:
     """The name before `=` where both sides give one letter, or one function, another value: `y = 3` for `x = 3`."""
     own, its = _NAME.match(reference), _NAME.match(answer)
+    sides = [text.partition("=") for text in (reference, answer)]
+    left = [without_spaces(side[0]).strip("*\\$") for side in sides]
+    letters = all(sign for _, sign, _ in sides) and all(map(_PRODUCT_OF_LETTERS.fullmatch, left))
+    if letters and left[0] != left[1] and max(map(len, left)) > 1:
+        return answer.partition("=")[0]
     if not own or not its or reference.count("=") > 1 or answer.count("=") > 1:
         return ""
     same_kind = bool(own["arguments"]) == bool(its["arguments"])
+    if own["arguments"] and its["arguments"] and re.search(r"[-+*/\d]", own["arguments"] + its["arguments"]):
+        return its.group() if without_spaces(own["arguments"]) != without_spaces(its["arguments"]) else ""
     other_letter = same_kind and without_spaces(own["name"]) != without_spaces(its["name"])
     return its.group() if other_letter or own["primes"] != its["primes"] else ""

@@ -29,7 +29,8 @@ _INTEGER = re.compile(  # the note on k in k \pi: ", k \in \mathbb{Z}", "(k \in 
     r"(?P<letter>[kmn]) {0,4}(?:\\in {0,4}(?:\\math(?:bb|bf))? {0,4}\{? {0,4}Z {0,4}\}?|is any? integer|integer)[ )]*"
 )
 _CURRENCY = re.compile(
-    r"[-+\s(]*(?:\\(?=\$)|(?=[€£¥₹])|(?=\$\s*[-\d.,]+\s*\Z))(?P<sign>[$€£¥₹])\s*[-\d.,]+"
+    r"[-+\s(]*(?:\\(?=\$)|(?=[€£¥₹])|(?=\$\s*[-\d.,]+\s*(?:(?:thousand|million|billion|trillion)\b)?\s*\Z))"
+    r"(?P<sign>[$€£¥₹])\s*[-\d.,]+"
 )  # $5$ is 5
 _MONEY = re.compile(r"\A(?P<sum>\\?\$\s*\d[\d.,]*) ?(?P<letter>[kKMB])(?![A-Za-z$])")  # $56K
 _MAGNITUDE = {"K": "thousand", "M": "million", "B": "billion"}

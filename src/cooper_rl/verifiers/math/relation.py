@@ -156,6 +156,11 @@ class Chain(AnswerTuple):
 class Ratio(AnswerTuple):
     """`3:4:5`: three or more numbers, kept in lowest terms, so that `6:8:10` is the same."""
 
+    def compare(self, answer: AnswerForm) -> Comparison:
+        """Compares as a tuple. Shares of a whole, such as 20 %, 30 % and 50 %, may be a ratio too."""
+        found = super(Ratio, self).compare(answer)
+        return found if isinstance(answer, Ratio) else found.unless_different
+
     @classmethod
     def parse(cls, text: str, read: Read) -> Ratio | None:
         if not _RATIO.fullmatch(text):

@@ -24,7 +24,7 @@ _COPULA = re.compile(
     r"(?:\b(?:is|are|was|were|be|equals?|becomes?|makes?|gives?|gets?|obtain|find|ha[sd]|have|costs?|takes?"
     r"|weighs?|measures?"
     r"|beträgt|lautet|ist|sind|ergibt|est|sont|vaut|es|son|vale)\b|[=≈是为]|\\approx\b|等于)"
-    r"[\s$*\\(]*"
+    r"(?:[\s*\\(]|\$(?!\d[\d.,]*(?:[\s!;]|\Z)))*"
     r"(?:(?:therefore|thus|then|hence|exactly|simply|just|equal to|a total of|of|égale? à|gleich|igual a)\b)?",
     re.IGNORECASE,
 )
@@ -32,8 +32,10 @@ _FIRST_VALUE = re.compile(
     rf"-?[$€£]?\.?\d|\\(?:d?frac|sqrt)|\b(?:half an? |an? )?(?:{'|'.join(NUMBER_WORDS)})\b", re.IGNORECASE
 )
 _MARKED = re.compile(r"\*\*([^*]+?)\.?\*\*|(?<![\\\w])\$([^$\s](?:[^$]*[^$\s])?)\$(?!\d)|\\\((.+?)\\\)|\\\[(.+?)\\\]")
+_DOUBTED = re.compile(r"\b(?:doubt|(?:don't|do not|can't|cannot) (?:think|believe|say))\b", re.IGNORECASE)
+_MONEY = re.compile(r"\$\d[^$]*\Z")
 _UNSURE = re.compile(
-    r"\b(?:if|unless|suppose|assum\w+|would|could|might|may|perhaps|maybe|probably|guess|think|cannot|can't|isn't|not|never|wrong|"
+    r"\b(?:if|unless|doubt|suppose|assum\w+|would|could|might|may|perhaps|maybe|probably|guess|think|cannot|can't|isn't|not|never|wrong|"
     r"incorrect|instead of|rather than|claim\w*|conjectur\w+|between|either)\b",
     re.IGNORECASE,
 )
@@ -43,8 +45,9 @@ _UNCOMPUTED = re.compile(
 )
 _AMOUNT = rf"(?:\$?\d[\d,.]*|\b(?:{'|'.join(NUMBER_WORDS)}))"
 _COUNTED_UP = re.compile(  # arithmetic in words or signs whose result is not written
-    rf"{_AMOUNT}%?[\s$*]*(?:[-+*/×÷·]|\\(?:times|cdot|div)\b|(?:times|plus|minus|groups|sets|rows|packs|bags|boxes|out|in|of"
-    rf"|choose|squared|cubed|(?:divided|multiplied) by)\b)[\s$*]*(?:of |every |each |the |these )*{_AMOUNT}(?![\w.,]*[\s$]*=)"
+    rf"{_AMOUNT}%?[\s$*]*(?:[-+*/×÷·]|\\(?:times|cdot|div)\b|(?:times|plus|minus|groups|sets|rows|packs|bags|boxes|out"
+    r"|in|of|choose|squared|cubed|(?:divided|multiplied) by)\b)[\s$*]*(?:of |every |each |the |these )*"
+    rf"{_AMOUNT}(?![\w.,]*[\s$]*=)"
     rf"|\b(?:half|third|quarters?|twice|double|triple|product|sum|difference|quotient|square|cube)"
     rf" (?:(?:of|the|that|as|much|many|number|between) )*{_AMOUNT}"
     rf"|{_AMOUNT} (?:halves|thirds|quarters|[a-z]+ths)\b|\b(?:repeating|recurring)\b"
@@ -67,7 +70,10 @@ _FIGURE = re.compile(
 _POWER_OF_TEN = re.compile(
     r"-?\d+(?:\.\d+)? ?(?:\*|x|\\times|\\cdot) ?10 ?\^ ?\{? ?[-+]?\d+ ?\}?|\d+(?:\.\d+)?[eE][-+]?\d+"
 )
-_MAGNIFIED = re.compile(r"\d[\d,]*(?:\.\d+)? ?(?:thousand|million|billion|trillion|k|K|M|bn|lakh|crore)\b")
+_MAGNIFIED = re.compile(
+    r"(?P<numeral>\d[\d,]*(?:\.\d+)?) ?(?P<size>hundred|thousand|million|billion|trillion|k|K|M|bn|lakh|crore)\b"
+)
+_MORE = {"k": "thousand", "K": "thousand", "M": "million", "bn": "billion"}
 _SHORT_YEAR = re.compile(r"['’](\d\d)\b(?!')")
 _BELOW_ZERO = re.compile(r"(\d[\d,]*(?:\.\d+)?)(?: ?(?:degrees|°C?|°F))? below zero")
 _NO_DIGITS = re.compile(r"\D+")
@@ -113,10 +119,21 @@ def values_said(text: str) -> Iterator[str]:
         yield next(filter(None, marked[0].groups()))
     verbs = list(_COPULA.finditer(sentence))
     if verbs:
-        yield sentence[verbs[-1].end() :].strip(" $.")
+        yield _bare(sentence[verbs[-1].end() :])
     first = _FIRST_VALUE.search(sentence)
     if first and not is_changed(sentence[: first.start()]):
-        yield sentence[first.start() :].strip(" $.")
+        yield _bare(sentence[first.start() :])
+
+
+def _bare(text: str) -> str:
+    """A value without the marks of mathematics around it, and with the sign of its money."""
+    text = text.strip(" .")
+    return text if _MONEY.match(text) else text.strip(" $.")
+
+
+def is_doubted(text: str) -> bool:
+    """Whether the last sentence says that its writer does not believe it."""
+    return bool(_DOUBTED.search(last_sentence(text)))
 
 
 def is_uncomputed(text: str) -> bool:
@@ -124,7 +141,9 @@ def is_uncomputed(text: str) -> bool:
     sentence = last_sentence(text)
     if len(sentence) > MAX_SHORT:
         return False
-    return bool(_COUNTED_UP.search(sentence) or (_UNCOMPUTED.search(sentence) and text.rstrip()[-1:] in ".$)!}"))
+    ended = text.rstrip()[-1:] in ".$)!}"
+    counted_up = _COUNTED_UP.search(sentence) and (ended or len(text) <= MAX_SENTENCE)  # a long one may be cut off
+    return bool(counted_up or (_UNCOMPUTED.search(sentence) and ended))
 
 
 def qualifier(text: str, value: Number | None = None, completion: str = "") -> str:
@@ -171,7 +190,7 @@ def _figures(text: str) -> set[str]:
     figures |= {_NO_DIGITS.sub("", found.group()) for found in _GROUPED.finditer(text)}
     figures |= {found.group() for found in _SIMPLE.finditer(text)}
     figures |= {found.group().replace("x", "*") for found in _POWER_OF_TEN.finditer(text)}
-    figures |= {found.group() for found in _MAGNIFIED.finditer(text)}
+    figures |= {f"{found['numeral']} {_MORE.get(found['size'], found['size'])}" for found in _MAGNIFIED.finditer(text)}
     figures |= {f"-{found[1]}" for pattern in (_NEGATIVE, _BELOW_ZERO) for found in pattern.finditer(text)}
     figures |= {f"{century}{found[1]}" for found in _SHORT_YEAR.finditer(text) for century in (18, 19, 20)}
     return figures | {figure.lstrip("-+") for figure in figures}

@@ -54,12 +54,13 @@ _APPRAISAL = re.compile(
     r"(?:indeed |also |then )?(?:correct|right|wrong|reasonable|consistent|valid|confirmed)\b", re.I
 )
 _CHANGE_OF_MIND = re.compile(
-    r"\b(?:wait|actually|correction|oops|sorry|scratch that|on second thoughts?|edit:|my mistake|made (?:a|an) (?:\w+ )?"
-    r"(?:mistake|error)|should (?:have been|be)|(?:is|was|that's) (?:wrong|incorrect|not right))\b",
+    r"\b(?:wait|actually|correction|oops|sorry|scratch that|on second thoughts?|edit:|my mistake"
+    r"|made an? (?:\w+ )?(?:mistake|error)|should (?:have been|be)"
+    r"|(?:is|was|that's) (?:wrong|incorrect|false|untrue|not (?:right|true|correct)))\b",
     re.IGNORECASE,
 )
 _NOT_MEANT = re.compile(  # directly before a box or cue
-    r"\b(?:(?:doubt|don't (?:think|believe)|do not (?:think|believe)|not (?:say|sure|think|believe|certain)|suppose|assum\w+"
+    r"\b(?:(?:doubt|(?:don't|do not) (?:think|believe)|not (?:say|sure|think|believe|certain)|suppose|assum\w+"
     r"|if|whether|unless)\b[^.,;:\n]{0,40}|(?:isn't|aren't|wasn't|(?:is|are|was|can) ?not)(?: equal to)?[\s$*\\(]*)\Z",
     re.IGNORECASE,
 )
@@ -166,9 +167,9 @@ def read(completion: str) -> Reading:
     if ends:
         changed = _CHANGE_OF_MIND.search(completion, ends[-1])
         changed = changed or _NOT_MEANT.search(completion[: ends[-1]].rpartition("answer")[0][-MAX_BARE:])
-        said = None if changed else _after_cue(completion[ends[-1] :])
-        settled = said and " or " in said and _is_settled(completion, ends[-1])
-        return Reading(completion, None if settled else said)
+        stated = None if changed else _after_cue(completion[ends[-1] :])
+        settled = stated and " or " in stated and _is_settled(completion, ends[-1])
+        return Reading(completion, None if settled else stated)
     if taken_back:
         return Reading(completion, None)
     text = _EMPTY_BOX.sub("", completion)

@@ -88,6 +88,7 @@ _POWERS = {
     " cubed": 3,
 }
 CURRENCIES = {"$": "dollar", "€": "euro", "£": "sterling", "¥": "yen", "₹": "rupee"}
+CURRENCIES |= {"US": "dollar", "USD": "dollar", "EUR": "euro", "GBP": "sterling", "Rs": "rupee"}
 _OUR_DEFINITIONS = (
     *("molar = mole / liter", "dollar = [dollar]", "cent = dollar / 100"),
     *(f"{name} = [{name}]" for name in ("euro", "sterling", "yen", "rupee")),
@@ -114,7 +115,8 @@ _COUNTED = re.compile(
     re.IGNORECASE,
 )
 _MIXED = re.compile(  # two and a half years
-    rf"(?P<numeral>(?:\d+|(?:(?:{_COUNTS})[ -]?)+) and (?:an? (?:half|third|quarter)|three quarters|\d+/\d+)) (?P<rest>.+)",
+    rf"(?P<numeral>(?:\d+|(?:(?:{_COUNTS})[ -]?)+) and (?:an? (?:half|third|quarter)|three quarters|\d+/\d+))"
+    r" (?P<rest>.+)",
     re.IGNORECASE,
 )
 _ENDS = re.compile(r"[\d})%]\Z")
@@ -163,6 +165,9 @@ def known_unit(text: str) -> str:
         name = _name(found["name"]) if found else ""
         if not found or not name or (found["open"] and not under and found["over"] != "/"):
             return ""
+        if found["name"] == "ms" and (found["exponent"] or "").startswith("-"):  # metres per second
+            factors.append(("meter", 1))
+            name = "second"
         over = found["over"] in ("/", "per ") or under
         under = (bool(found["open"]) and found["over"] == "/") or (under and not found["close"])
         power = int(found["exponent"] or 1) * _POWERS.get(found["power"] or found["after"] or "", 1)
@@ -298,7 +303,7 @@ def _read_labelled(numeral: str, gap: str, marked: bool, text: str) -> Labelled 
     if (marked or _is_apart(text, gap)) and (unit := known_unit(text)):
         return Labelled(numeral, unit)
     first, _, others = text.partition(" ")
-    short = first if others or len(first) > 1 else ""  # 5k may be five times k
+    short = first if others or len(first) > 1 or marked else ""  # 5k may be five times k
     if magnitude := MAGNITUDES.get(first.lower()) or _MORE_MAGNITUDES.get(short):
         found = _read_labelled(numeral, " ", marked, others) if others else Labelled(numeral)
         return found and Labelled(numeral, found.unit, found.label, magnitude * found.magnitude)

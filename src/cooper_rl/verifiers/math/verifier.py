@@ -19,7 +19,7 @@ from cooper_rl.verifiers.math.number import Number
 from cooper_rl.verifiers.math.phrases import differing_mark
 from cooper_rl.verifiers.math.reader import Reader
 from cooper_rl.verifiers.math.relation import Relation
-from cooper_rl.verifiers.math.sentence import is_absent, qualifier, values_said
+from cooper_rl.verifiers.math.sentence import is_absent, is_doubted, qualifier, values_said
 from cooper_rl.verifiers.math.stated import (
     Reading,
     closing_number,
@@ -37,7 +37,10 @@ _IN_SENTENCE = re.compile(r"(?:\bis|\bare|equals?)[\s$*]*-?[\d.,]+![\s$*]*\Z")
 _PERCENTAGE = re.compile(r"\bpercentages?\b", re.IGNORECASE)
 _PERCENT_SIGN = re.compile(r"(?<=\d)\s*\\?%")
 _SCALED = re.compile(r"\d[\d.,]*[kKMBT]")
-_EXCLAIMED = re.compile(r"-?[\d.,]+!")
+_EXCLAIMED = re.compile(r"(?:USD |EUR )?[-$€£\\]*[\d.,]+!")
+_SIGN = re.compile(
+    r"\\(?:not ?)?(?:neq?|notin|neg|lnot|ll|gg|sqrt|log|ln|infty)(?![A-Za-z])|[<>](?=\\)|[≠¬∉]|\bfalse\b"
+)
 _CHOICE_BEFORE = re.compile(
     r"\s*\\text(?:bf|rm)?\s*\{\s*\(?[A-J][).:]*\s*\}[\s:.]*(?:\\[ ,;]|~|\\quad)*\s*(?=\S)|\([A-J]\)\s+(?=\S)"
 )
@@ -90,9 +93,14 @@ class MathVerifier:
         text = reading.stated
         if text and same_text(answer_of_reference, text):
             return Verification.compared(True, shorten(answer_of_reference), shorten(text))
-        if text and gold and _EXCLAIMED.fullmatch(text) and _IN_SENTENCE.search(completion):
-            plain = self._form_of(text[:-1])  # "the answer is 39!" is no factorial
-            text = text[:-1] if plain and compare(gold, plain) is Comparison.EQUAL else text
+        if text and text.endswith("$!"):
+            text = text[:-1]
+        if text and gold and _EXCLAIMED.fullmatch(text):
+            plain = self._form_of(text[:-1])  # "the answer is 39!" is no factorial; 39! alone may be one
+            if plain and compare(gold, plain) is Comparison.EQUAL:
+                text = text[:-1]
+                if not _IN_SENTENCE.search(completion):
+                    return _open(reference, text)
         answer = self._answer_form(text, gold, bare=reading.bare) if text else None
         said = self._read_last_sentence(gold, reading, answer)
         if said.get(Comparison.EQUAL):
@@ -100,7 +108,7 @@ class MathVerifier:
         may_be_absent = Comparison.OPEN not in said and _may_be_absent(gold, reading, answer)
         if may_be_absent and is_absent(gold, reading.completion):
             return Verification.compared(False, shorten(reference), shorten(text or last_figure(completion) or ""))
-        return self._compare(reference, gold, reading, answer, guess=not said)
+        return self._compare(reference, gold, reading, answer, guess=not said and not is_doubted(reading.completion))
 
     def _compare(
         self, reference: str, gold: AnswerForm | None, reading: Reading, answer: AnswerForm | None, *, guess: bool
@@ -238,7 +246,8 @@ def _by_library(reference: str, gold: AnswerForm | None, reading: Reading) -> Ve
         found = _open(reference, text, reading.stated)
         return replace(found, parsed_answer=None) if reading.bare or reading.stated is None else found
     found = library.explain_reading(reference, reading)
-    if found.verdict is not Verdict.INCORRECT:
+    signs = [sorted(_SIGN.findall(side)) for side in (reference, reading.stated or "")]
+    if found.verdict is not Verdict.INCORRECT and (found.verdict is not Verdict.CORRECT or signs[0] == signs[1]):
         return found
     return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, found.parsed_reference, found.parsed_answer)
 

@@ -20,7 +20,8 @@ _VERB = re.compile(
     re.IGNORECASE,
 )
 _TURN = re.compile(
-    r"[\W_]*(?:or\b|maybe|perhaps|possibly|alternatively|no[,.!]|it (?:could|might|may) (?:also )?be|hmm|then again)",
+    r"[\W_]*(?:(?:that|this|which)(?:'s| is) (?:not|false|wrong|incorrect|untrue)\b"
+    r"|or\b|maybe|perhaps|possibly|alternatively|no[,.!]|it (?:could|might|may) (?:also )?be|hmm|then again)",
     re.IGNORECASE,
 )
 _MARKER = re.compile(r"\s*(?:[-*•]|\(?\d{1,2}[.)])\s+\S")

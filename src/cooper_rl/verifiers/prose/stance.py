@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from cooper_rl.verifiers.math.words import MONTHS, WEEKDAYS
 from cooper_rl.verifiers.prose.writing import RANGE, Token, Written
 
 _QUOTED = re.compile(r'"[^"]*"')
@@ -17,7 +18,7 @@ _CLAUSE_END = re.compile(
     r"[,:()]|\s-\s|\b(?:but|however|although|though|while|whereas|because|since|so|instead)\b", re.IGNORECASE
 )
 _DENIAL = re.compile(
-    r"\b(?:not(?! (?:only|just|merely)\b)|no(?! ?\.| \d| doubt\b| longer\b)|never|neither|nor|without"
+    r"\b(?:not(?! (?:only|just|merely)\b)|no(?! ?\.| \d| doubt\b| longer\b)|never|hardly|scarcely|neither|nor|without"
     r"|except|excluding|unlike|cannot|\w+n't"
     r"|(?:is|was|are|were|do|does|did|has|had|have|would|could)nt"
     r"|rather than|instead of|other than|as opposed to|far from|contrary to"
@@ -29,13 +30,13 @@ _BUT = re.compile(
 )
 _DENIED_AFTER = re.compile(
     r"\W*(?:is|are|was|were|does|do|did|has|have|had|will|would|can|could|should)"
-    r"(?:n't|not)?(?: also| actually| certainly| definitely)?"
-    r"(?:(?<=n't)| (?:not\b(?! (?:only|just|merely)\b)|never\b|(?:be )?(?:wrong|incorrect|false|a myth)\b))",
+    r"(?: nothing to do\b|(?:n't|not)?(?: also| actually| certainly| definitely)?"
+    r"(?:(?<=n't)| (?:not\b(?! (?:only|just|merely)\b)|never\b|(?:be )?(?:wrong|incorrect|false|a myth)\b)))",
     re.IGNORECASE,
 )
 _DOUBT = re.compile(
-    r"\b(?:might|maybe|perhaps|possibly|could (?:have )?be(?:en)?|may (?:be|have|well)"
-    r"|not sure|unsure|unclear|uncertain|unknown|either"
+    r"\b(?:would (?:expect|think|guess)|might|maybe|perhaps|possibly|could (?:have )?be(?:en)?|may (?:be|have|well)"
+    r"|(?<!no )(?<!without )(?<!without a )doubt(?:ed|s)?|not sure|unsure|unclear|uncertain|unknown|either"
     r"|candidates?|options?|possibilit(?:y|ies)|guess(?:es)?|possible (?:answers?|choices?)"
     r"|(?:some|many|others?|people|often|commonly|popularly|widely|mistakenly|wrongly)(?: people)?"
     r" (?:say|said|think|thought|believed?|claim(?:ed)?|assumed?))\b",
@@ -51,13 +52,14 @@ _ONE_OF = re.compile(
 )
 _DOUBT_AFTER = re.compile(
     r"\W*(?:\w+\W+){0,2}(?:might|may(?= (?:be|have|well)\b)|could(?= be\b)|possibly|perhaps|maybe|i guess|not sure)\b"
+    r"|\W*(?:they|some|people|others) (?:claim|say|think|believe)|[^.!?]*\bbut (?:i|we) (?:think|believe|say)\b"
     r"|[^.!?]*\b(?:first|initial|original|early) (?:guess|thought|idea|answer)\b|\s*\?",
     re.IGNORECASE,
 )
 _SENTENCE_START = re.compile(r"[.!?]\s+|\n")
 _REGRET = re.compile(
     r"\b(?:no,? wait|wait,|or (?:maybe|perhaps|possibly|rather)|maybe it|perhaps it"
-    r"|scratch that|i was wrong|on second thoughts?)\b"
+    r"|scratch that|i was wrong|on second thoughts?|that(?:'s| is) (?:not|false|wrong|incorrect|untrue))\b"
     r"|[.!?]\s+(?:or|maybe|perhaps|alternatively|actually)\b",
     re.IGNORECASE,
 )
@@ -86,12 +88,29 @@ _LARGER = frozenset(
         *("eastern", "western", "central"),
     )
 )
+_CALENDAR = frozenset((*WEEKDAYS, *MONTHS))
 _KIND = frozenset(("river", "mountains", "mountain", "ocean", "sea"))  # after a name, they add nothing
 _QUANTITY = re.compile(
     r"\b(?:at (?:least|most)|over|under|up to|(?:more|less|fewer|later|earlier|older|younger|higher|lower) than"
     r"|before|after|until|minus|not)\W*$",
     re.IGNORECASE,
 )
+_ANOTHER = re.compile(  # what stands before a number, date or day that makes it another one
+    r"\b(?:before|after|since|from|until|till|past|(?:quarter|five|ten|twenty|twenty-five|minutes) to"
+    r"|(?:half|third|quarters?|week|eve) of(?: the)?|(?:any|every|all) (?:day )?but)\W*$",
+    re.IGNORECASE,
+)
+_RANGED = re.compile(r"[\s.apmAPM]{0,7}(?:to|through|until|till|[-–])\s*(?:the |[A-Z][a-z]+ )?\d")
+_ERA = re.compile(r"\s*B\.? ?C\b", re.IGNORECASE)
+_MAGNIFIED = re.compile(r"\s?(?:[kKMB]|bn|mn|thousand|million|billion|trillion)\b")
+_BESIDE = re.compile(r"[^,.]{1,40}, (?:near|outside|opposite|(?:north|south|east|west) of)(?: the)?\W*$", re.IGNORECASE)
+_RELATIVES = (
+    "daughter|son|wife|husband|mother|father|brother|sister|aunt|uncle|niece|nephew|cousin|friend|grand\\w+|widow"
+)
+_OF_RELATIVE = re.compile(rf".*\b(?:{_RELATIVES})s? of(?: (?:his|her|their|my|your|the))?\W*$", re.IGNORECASE)
+_RELATIVE = re.compile(rf"\s+(?:{_RELATIVES})s?\b", re.IGNORECASE)
+_FORMER = re.compile(r"\b(?:formerly|previously|originally|once|used to be)\b", re.IGNORECASE)
+_NOW = re.compile(r"\bnow\b", re.IGNORECASE)
 _END = re.compile(r"[.!?:]?\n+\s*|[.!?]+[\"')\]*]*(?:\s+|\Z)|(?<=[a-z])[.](?=[A-Z])|\s*[;|•]\s*")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:Mr|Mrs|Ms|Dr|St|Mt|Ft|Jr|Sr|Lt|Gen|Col|Capt|Sgt|Rev|Prof|vs?|No|Vol|ca?|approx|e\.g|i\.e|etc|Inc|Co|Bros)"
@@ -220,6 +239,8 @@ def is_denied(place: Place) -> bool:
 
 def is_doubted(place: Place) -> bool:
     """Whether it is only possible, or somebody's opinion, or under a condition."""
+    if _FORMER.search(place.before) and _NOW.search(place.after):
+        return True
     doubt = _DOUBT.search(place.before) or _IF.search(_clause(place.before))
     return bool(doubt or _DOUBT_AFTER.match(place.after))
 
@@ -243,9 +264,14 @@ def is_part_of_more(place: Place) -> bool:
     """Whether it is a part of a longer name ("Paris Hilton" for Paris), of a range, or of a qualified number."""
     tokens, text, after, before = place.whole.tokens, place.whole.text, place.next, place.previous
     end = tokens[place.last - 1].end
+    if _is_other_quantity(place):
+        return True
     if place.is_figure:
         ranged = RANGE in (before.key if before else "", after.key if after else "")
-        return ranged or bool(_QUANTITY.search(place.before))
+        return ranged or bool(_QUANTITY.search(place.before) or _MAGNIFIED.match(place.after))
+    apposition = not _VERB.search(place.before)  # "Chelsea, daughter of Bill Clinton"
+    if apposition and (_BESIDE.match(place.before) or _OF_RELATIVE.match(place.before)):
+        return True
     owned = tokens[place.last - 1].word.endswith("'s")  # "Ann Lee's Tower" says no longer name of Ann Lee
     if (
         after
@@ -257,7 +283,23 @@ def is_part_of_more(place: Place) -> bool:
         shouted = text[place.start : end].isupper() and after.word.upper() == text[after.start : after.end]
         if not after.is_figure and after.word not in _KIND and not shouted:
             return True
+    compass = after and text[end : after.start] == "-" and after.word in _LARGER  # north-west
+    if compass or (owned and _RELATIVE.match(place.after)):
+        return True
     return bool(before and before.word in _LARGER and text[before.end : place.start] in (" ", "-", ". "))
+
+
+def _is_other_quantity(place: Place) -> bool:
+    """Whether words beside a number, date or day make it another one: half of 98 litres, since 3 May, 1492 BC."""
+    tokens = place.whole.tokens[place.first : place.last]
+    day = len(tokens) == 1 and tokens[0].word in _CALENDAR
+    if not (day or tokens[0].is_figure or tokens[0].date):
+        return False
+    if any(token.key == RANGE for token in tokens):  # from 1985 to 1993
+        return False
+    begins = re.search(r"\bfrom\W*$", place.before) and _RANGED.match(place.after)
+    other = _ANOTHER.search(place.before) or _ERA.match(place.after)
+    return bool(not begins and (other or (tokens[0].date and _RANGED.match(place.after))))
 
 
 def repeats_question(place: Place) -> bool:

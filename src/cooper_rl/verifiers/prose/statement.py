@@ -17,6 +17,7 @@ from cooper_rl.verifiers.math.library import shorten
 from cooper_rl.verifiers.math.number import Number
 from cooper_rl.verifiers.math.reader import form_of
 from cooper_rl.verifiers.math.stated import RECENT, Reading, has_answer, is_hedged, read
+from cooper_rl.verifiers.math.units import CURRENCIES, known_unit
 from cooper_rl.verifiers.math.words import MONTHS, WEEKDAYS, Date, Words
 from cooper_rl.verifiers.prose.references import dates_of, may_be_year, parts, ways_to_say, without_lead
 from cooper_rl.verifiers.prose.rivals import (
@@ -42,13 +43,27 @@ _CHOICE = re.compile(r"\(?[A-J][).]?")
 _YES_OR_NO = re.compile(r"yes|no|true|false", re.IGNORECASE)
 _MARKUP = re.compile(r"\\(?:text(?:bf|it|rm)?|mathrm|mathbf|operatorname)\s*\{([^{}]*)\}|\*\*|__|`|\\[,;! ]|\$")
 MAX_CHARACTERS = 80  # of a number or date with what may stand beside it
-_DECISION = re.compile(r"\W*(?P<word>yes|no|true|false)\b(?!\W*(?:and|or|/)?\W*(?:yes|no|true|false)\b)", re.IGNORECASE)
+_DECISION = re.compile(
+    r"\W*(?P<word>yes|no|true|false)\b(?!\W*(?:and|or|/)?\W*(?:yes|no|true|false)\b)"
+    r"(?!\s*(?:\.\s*)?(?:\d|(?:doubt|question|one|problem|matter|wonder|less|way|longer|idea|more|other|reason|need)\b))",
+    re.IGNORECASE,
+)
+_TURNED = re.compile(  # what may say the opposite of the first word
+    r"(?P<denied>\bnot\W+|n't\W+)?\b(?P<word>yes|no(?=\W*(?:\Z|[.,;!]))|true|false|wrong|incorrect)\b", re.IGNORECASE
+)
 _JUDGED = re.compile(
     r"\W*(?:it|this|that|(?:the|this|that) (?:statement|claim|sentence))(?:'s| is) (?P<word>true|false)\b", re.I
 )
 _MEANS_YES = {"yes": True, "true": True, "no": False, "false": False}
 _ROUGHLY = re.compile(
     r"\b(?:about|around|approximately|roughly|nearly|almost|over|circa|ca?\.|some|more|less|least|most)|~|\+", re.I
+)
+_MONEY = re.compile(r"[$€£¥₹]|\b(?:USD|EUR|GBP|(?i:dollar|euro|yen|rupee)(?=s?\b))")
+_ALSO_WORDS = frozenset(  # names that are words too
+    (
+        *("May", "March", "August", "Hope", "Will", "Mark", "Grace", "Bill", "Faith", "Joy", "Frank", "Rob", "Pat"),
+        *("Cork", "Bath", "Reading", "Nice"),
+    )
 )
 _BEFORE = re.compile(r"(?:(?:it|this|that|there) )?(?:is|was|were|are) ", re.IGNORECASE)
 
@@ -106,14 +121,32 @@ def _plain(text: str) -> str:
 def _states(reference: str, whole: Written, marked: bool) -> bool:
     """Whether a text states the reference: as a whole, or all items of a list in any order."""
     keys = ways_to_say(reference)
+    if _other_money(reference, whole.text) or (reference in _ALSO_WORDS and _is_only_a_word(reference, whole)):
+        return False
     if whole.joined in keys and not whole.text.rstrip().endswith("?"):
         return True
-    if _states_any(
-        [*(place for key in keys for place in whole.places(key)), *dates_of(reference, whole)], whole, marked
-    ):
+    places = [*(place for key in keys for place in whole.places(key)), *dates_of(reference, whole)]
+    if _states_any(places, whole, marked):
         return True
     items = parts(reference)
     return bool(items) and all(_states_any([*whole.places(item)], whole, marked, len(items)) for item in items)
+
+
+def _other_money(reference: str, text: str) -> bool:
+    """Whether a text has money of other kinds alone than the reference's."""
+    own, its = (set(map(_money, _MONEY.findall(side))) for side in (reference, text))
+    return bool(own and its and not own & its)
+
+
+def _money(sign: str) -> str:
+    return CURRENCIES.get(sign) or known_unit(sign)
+
+
+def _is_only_a_word(reference: str, whole: Written) -> bool:
+    """Whether a name that is also a word stands only as the word in a text that has names: it may rain in June."""
+    found = [token.capital for token in whole.tokens if token.word == reference.lower()]
+    names = any(token.capital and token.start > 0 and token.word != "i" for token in whole.tokens)
+    return names and not any(found)
 
 
 def _states_any(places: Sequence[tuple[int, int]], whole: Written, marked: bool, asked: int = 1) -> bool:
@@ -158,7 +191,14 @@ def _extend(sentence: Sentence, last: int, whole: Written) -> Sentence:
 def decision(text: str) -> bool | None:
     """Yes or no, as a text says it in its first words ("No, it is not", "That is true"); None if it says neither."""
     found = _DECISION.match(text) or _JUDGED.match(text)
-    return _MEANS_YES[found["word"].lower()] if found else None
+    if not found:
+        return None
+    said = _MEANS_YES[found["word"].lower()]
+    later = [
+        (each["word"].lower() in ("yes", "true")) is not bool(each["denied"])
+        for each in _TURNED.finditer(text, found.end())
+    ]
+    return said if all(each is said for each in later) else None
 
 
 def exclude(reference: str, text: str) -> bool:

@@ -48,6 +48,12 @@ _TOKEN = re.compile(
     r"|(?P<sign>[&%])"
 )
 _DIGIT = re.compile(r"\d")
+_KIND_BEFORE = re.compile(
+    r"\b(?:vitamin|hepatitis|influenza|group|type|class|grade|plan|section|team|level|schedule|appendix|part|category|series)"
+    r"[ -]\Z",
+    re.IGNORECASE,
+)
+_KIND_AFTER = re.compile(r"[ -](?:major|minor|flat|sharp|levels?)\b")
 _SPACES = re.compile(r"\s+")
 _NO_NUMBER_BEFORE = ("no", "some", "any", "every", "each", "which", "this", "that", "only")  # "no one", "this one"
 _NO_NUMBER_AFTER = ("of", "another", "who", "that")  # "one of them"
@@ -102,7 +108,9 @@ class Written:
         if (found := self.ends.get(offset)) is not None:
             return found
         plural = self.joined[offset : offset + 1] == "s" and self.joined[offset - 1 : offset].isalpha()
-        return self.ends.get(offset + 1) if plural else None
+        at = self.ends.get(offset + 1) if plural else None
+        surname = at and self.tokens[at].capital and self.tokens[at - 1].capital  # Robin Williams has no plural
+        return None if surname else at
 
 
 @lru_cache(maxsize=KEPT)
@@ -163,8 +171,14 @@ def _words(text: str, start: int, end: int) -> Iterator[Token]:
             key = f"#{word.replace(chr(39), '').removesuffix(':00')};"
         else:
             key = _SIGNS.get(said) or _letters(word.removesuffix("'s"))
-        if key and word not in _ARTICLES:
+        if key and (word not in _ARTICLES or (said == "A" and _names_a_kind(text, found))):
             yield Token(key, found.start(), found.end(), word, said[0].isupper(), None if found["ordinal"] else value)
+
+
+def _names_a_kind(text: str, found: re.Match[str]) -> bool:
+    """Whether an A is a letter of its own, and no article: vitamin A, A minor."""
+    kind = _KIND_BEFORE.search(text, max(0, found.start() - 20), found.start())
+    return bool(kind or _KIND_AFTER.match(text, found.end()))
 
 
 @lru_cache(maxsize=65536)
