@@ -1,7 +1,7 @@
 """Right answers are never called INCORRECT again, nor wrong ones CORRECT, in the writings in which they once were."""
 
 import pytest
-from verdict_hunted import RIGHT, WRONG
+from verdict_hunted import KEPT, RIGHT, WRONG
 
 from cooper_rl.records import Verdict
 from cooper_rl.verifiers.auto import explain as explain_auto
@@ -20,3 +20,8 @@ def test_a_right_answer_is_not_called_incorrect(verifier, reference, completion)
 @pytest.mark.parametrize(("verifier", "reference", "completion"), WRONG)
 def test_a_wrong_answer_is_not_called_correct(verifier, reference, completion):
     assert EXPLAIN[verifier](reference, completion).verdict is not Verdict.CORRECT
+
+
+@pytest.mark.parametrize(("verifier", "reference", "completion"), KEPT)
+def test_a_right_answer_is_correct(verifier, reference, completion):
+    assert EXPLAIN[verifier](reference, completion).verdict is Verdict.CORRECT

@@ -12,23 +12,28 @@ from typing import Any
 
 from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers.kinds import Explain
-from cooper_rl.verifiers.math.markup import CHOICE_LABEL, strip_markup, without_marks
+from cooper_rl.verifiers.math.markup import CHOICE_LABEL, same_text, strip_markup, without_marks
 from cooper_rl.verifiers.math.stated import has_answer, read
 
 _LETTER = re.compile(  # at the beginning; not an initial, the article or the pronoun: "J. K.", "A dog", "I think"
-    rf"{CHOICE_LABEL}(?:\((?P<round>[A-J])\)|(?P<marked>[A-J])(?:[).:](?! ?[A-Z]\.)|,|\s*\Z)"
-    r"|(?P<bare>[B-HJ]|A(?! [a-z]))(?=\s))"
+    rf"{CHOICE_LABEL}(?:\((?P<round>[A-J])\)"
+    r"|(?P<marked>[A-J])(?:[):]|\.(?! ?[A-Z]\.)|,(?!\s*(?:and |or )?[A-J]\b)|\s*\Z)"
+    r"|(?P<bare>[B-HJ]|A(?! [a-z])|A(?= (?:is|because|since)\b))(?=\s))"
     r"(?!\W*(?:or|and|[,/&])\W*[A-HJ]\b)"
 )
-_LATER = re.compile(  # after words: "I would go with (C)."
+_LATER = re.compile(  # after words, before the end of a clause: "I would go with (C)."
     r"\b(?i:is|be|pick|choose|select|with|option|choice|answer|say|so|therefore)[\s:]+"
-    r"(?:\((?P<round>[A-J])\)|(?P<bare>[B-HJ]|A(?! [a-z]))(?=[\s.,;:!]|\Z))"
+    r"(?:\((?P<round>[A-J])\)|(?P<bare>[A-HJ]))(?=\s*(?:[.,;)!]|\Z|because\b|since\b))"
 )
-_CLAUSE_END = re.compile(r"[.,;:]")
+_JUDGED = re.compile(
+    r"\s*(?:is|isn't|was|wasn't|can|cannot|can't|does|doesn't|would|wouldn't|fails?|seems?)\b(?P<said>[^.,;:]*)"
+)
 _REJECTED = re.compile(
     r"\b(?:not|never|cannot|wrong|incorrect|false|fails?|eliminated?|excluded?|impossible|except|ruled? out)\b|n't\b",
     re.IGNORECASE,
 )
+_BECAUSE = re.compile(r"\b(?:because|since|as)\b")
+MAX_CONTENT = 3  # words of an option's content that are compared
 _TOKENS = re.compile(r"[^\W_]+")
 _EVALUATES = re.compile(r"(?<![\w.])eval\(|parse_expr|sympify")
 _ARITHMETIC = re.compile(r"(?:\d+(?:\.\d+)?|(?<![A-Za-z])[A-Za-z](?![A-Za-z])|[-+*/()=,^\s])*")
@@ -76,30 +81,41 @@ def _gsm8k_text(text: str) -> str:
 
 def explain_choice(reference: str, completion: str) -> Verification:
     """The `choice` verifier: the letter of the option, with or without its text."""
-    gold, content = option(reference)
+    gold, content = option(reference, completes=False)
     if gold is None:
         return Verification(Verdict.UNPARSEABLE, Reason.BAD_REFERENCE)
     text = read(completion).stated
-    if text is not None and content and _words(text) == _words(content):
+    if text is not None and len(content.strip()) > 1 and same_text(text, content):
         return Verification.compared(True, gold, gold)
     answer, said = option(text) if text is not None else (None, "")
-    if answer is None or (answer == gold and content and said and not set(_words(content)) & set(_words(said))):
-        return unread(reference, completion)  # (C) 25 for (C) 24
+    if answer is None or (answer == gold and _is_other_content(content, said)):
+        return unread(reference, completion)
     return Verification.compared(gold == answer, gold, answer)
 
 
-def option(text: str) -> tuple[str | None, str]:
-    """The letter of the option that a text names ("B", "(B)", "B) 12 apples", "Option B"), and what stands after it.
+def _is_other_content(content: str, said: str) -> bool:
+    """Whether two short contents of one option share no word or number: (C) 25 for (C) 24."""
+    own, its = (set(_TOKENS.findall(strip_markup(side).casefold())) for side in (content, said))
+    return bool(own) and 0 < len(its) <= MAX_CONTENT and not own & its
+
+
+def option(text: str, *, completes: bool = True) -> tuple[str | None, str]:
+    """The letter of the option that a text names ("B", "(B)", "B) 12 apples", "Option B"), and its content.
 
     None for the letter where there is none, where several are named, or where one is rejected ("A is wrong, so B").
+
+    Args:
+        completes: whether the text is a completion's answer, which may reject an option.
     """
     plain = without_marks(strip_markup(text)).strip("* ")
-    found = _LETTER.match(plain)
-    if found:
-        after = plain[found.end(_named(found)[0]) :].lstrip(") ")
-        return (None, "") if _REJECTED.search(_CLAUSE_END.split(after)[0]) else (_named(found)[1], plain[found.end() :])
+    if found := _LETTER.match(plain):
+        name, letter = _named(found)
+        judged = _JUDGED.match(plain[found.end(name) :].lstrip(")"))
+        if completes and judged and _REJECTED.search(_BECAUSE.split(judged.group())[0]):
+            return None, ""
+        return letter, "" if name == "bare" else plain[found.end() :]
     later = list(_LATER.finditer(plain))
-    if len({_named(each)[1] for each in later}) != 1 or _REJECTED.search(plain):
+    if len({_named(each)[1] for each in later}) != 1 or _REJECTED.search(plain[: later[0].end()]):
         return None, ""
     return _named(later[0])[1], ""
 
@@ -107,10 +123,6 @@ def option(text: str) -> tuple[str | None, str]:
 def _named(found: re.Match[str]) -> tuple[str, str]:
     """The name of the pattern's group that matched, and the letter."""
     return next((name, letter) for name, letter in found.groupdict().items() if letter)
-
-
-def _words(text: str) -> list[str]:
-    return _TOKENS.findall(strip_markup(text).casefold())
 
 
 def unread(reference: str, completion: str) -> Verification:

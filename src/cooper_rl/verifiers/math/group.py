@@ -19,6 +19,8 @@ MAX_ITEMS = 64
 _LABEL = re.compile(rf"{OPEN}?[A-Za-z][A-Za-z ]*(?:\(\d\)|_\d)?{CLOSE}? ?[:=] ?(?P<value>.+)")
 PART_LABEL = re.compile(r"(?:^|(?<=[\s,;.]))\((?:[a-h]|[1-8]|i{1,3}|iv|v)\)[.:]? ")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,(?:\d{1,2}|\d{4,})(?: ?[%°A-Za-zμ⟦][^,]*)?")
+_LAKHS = re.compile(r"\d{1,2}(?:,\d\d)+,\d{3}")
+_WHOLE_AND_PART = re.compile(r"\d+ and \d+ ?/ ?\d+")
 _RELATIVE = re.compile(r"\b(?:of|later|earlier|ago|before|after|more|less|fewer|others?)\b")
 _SHARED = 2  # words of a label that the items of a list may share: 3, 4 and 5 red apples
 _COUNTED = re.compile(rf"\d[\d.,/]* ?{OPEN}?(?P<thing> ?[A-Za-z][A-Za-z ]*){CLOSE}?")  # 12 red balls
@@ -44,7 +46,7 @@ class Group(AnswerForm):
     order: ClassVar[Order]
     items: tuple[AnswerForm, ...]
     names: tuple[str, ...] = ()
-    decimal: Number | None = None  # what it is if the comma is a decimal one: 2,75
+    decimal: Number | None = None  # what it is if it is one number: 2,75, or 12,34,567, or 2 and 1/2
 
     @classmethod
     def of_text(cls, body: str, read: Read) -> Self | None:
@@ -67,7 +69,7 @@ class Group(AnswerForm):
                 names.append(without_marks(part.partition("=" if "=" in part else ":")[0]))
             elif counted := _COUNTED.fullmatch(part):
                 names.append(without_marks(counted["thing"]).lower())
-        decimal = number(body.replace(",", ".")) if _DECIMAL_COMMA.fullmatch(body) else None
+        decimal = number(_as_one_number(body))
         return cls(tuple(items), tuple(names) if all(names) and len(names) == len(items) else (), decimal)
 
     def beside(self, other: AnswerForm) -> AnswerForm:
@@ -154,6 +156,15 @@ class Group(AnswerForm):
         """Whether this is a list of words. Only the question says whether the order of such a list counts."""
         words = all(isinstance(item, Words) and len(item.text) > 1 for item in self.items)
         return words and self.order is Order.OPEN
+
+
+def _as_one_number(body: str) -> str:
+    """A list as the one number that it may be, with a decimal comma, commas after lakhs or a fraction; else ""."""
+    if _DECIMAL_COMMA.fullmatch(body):
+        return body.replace(",", ".")
+    if _LAKHS.fullmatch(body):
+        return body.replace(",", "")
+    return body.replace(" and", "") if _WHOLE_AND_PART.fullmatch(body) else ""
 
 
 def _is_none_of(items: Sequence[AnswerForm], other: AnswerForm) -> bool:

@@ -44,8 +44,9 @@ _DELIMITERS = re.compile(r"\\[()\[\]]|\$+")
 _BARE_FRACTION = re.compile(r"\\frac\s*(?:\{([^{}]*)\}|([0-9a-zA-Z]))\s*(?:\{([^{}]*)\}|([0-9a-zA-Z]))")
 _BARE_ROOT = re.compile(r"\\sqrt\s+?(\d+(?:\.\d+)?|[a-zA-Z]|\\pi)|\\sqrt(\d+)")
 _OVER = re.compile(r"\{([^{}]*)\\over(?![A-Za-z])([^{}]*)\}")
-_FUNCTION_NAME = re.compile(
-    r"\\(?:operatorname\*?|mathrm|text|mathop)\s*\{\s*((?:arc)?(?:sin|cos|tan|cot|sec|csc)h?|ln|log|exp|max|min|gcd|lcm)\s*\}"
+_FUNCTION_NAME = re.compile(  # of \\text{min} and \\text{sec} it is a unit
+    r"\\operatorname\*?\s*\{\s*(?P<any>(?:arc)?(?:sin|cos|tan|cot|sec|csc)h?|ln|log|exp|max|min|gcd|lcm)\s*\}"
+    r"|\\(?:mathrm|text|mathop)\s*\{\s*(?P<known>(?:arc)?(?:sin|cos|tan|cot)h?|ln|log)\s*\}"
 )
 # Two stars between operands are a power. Anywhere else they begin or end bold text.
 _OPERAND_ENDS, _OPERAND_BEGINS = r"[\w)}\]]", r"[-\w({\\]"
@@ -124,7 +125,7 @@ def strip_markup(text: str) -> str:
     text = _PRIME.sub(lambda found: "'" * found[1].count("prime"), text)
     text = _ORDINAL.sub(r"\1", text)
     text = _SUBSCRIPT.sub(r"_{\1}", text)
-    text = _FUNCTION_NAME.sub(r"\\\1 ", text)
+    text = _FUNCTION_NAME.sub(lambda found: f"\\{found['any'] or found['known']} ", text)
     for _ in range(3):  # nested \text{\mathrm{...}}
         text = _TEXT.sub(rf" {OPEN}\1{CLOSE} ", text)
     text = _DELIMITERS.sub(" ", text)

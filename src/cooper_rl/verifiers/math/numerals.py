@@ -15,7 +15,7 @@ from cooper_rl.verifiers.math.markup import without_marks
 MAX_DIGITS = 400
 Numeral: TypeAlias = "tuple[Fraction, int | None]"  # value, decimals
 
-_DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d\d)+,\d{3}|\d+)"  # 12,34,567 counts lakhs
+_DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d+)"
 _DECIMAL = rf"{_DIGITS}(?:\.\d+)?|\.\d+"
 _PATTERNS = tuple(
     re.compile(pattern)
@@ -27,7 +27,6 @@ _PATTERNS = tuple(
         r"(?P<whole>\d+) ?(?:and )?\\frac ?\{(?P<numerator>\d+)\} ?\{(?P<denominator>\d+)\}",
         rf"(?P<decimal>{_DECIMAL}) ?(?:[*xX] ?10 ?\^ ?\{{?|[eE])(?P<exponent>[-+]?\d+)\}}?",
         r"10 ?\^ ?\{?(?P<exponent>[-+]?\d+)\}?",
-        r"(?P<whole>\d+) and (?P<numerator>\d+) ?/ ?(?P<denominator>\d+)",
         rf"(?P<numerator>{_DECIMAL}) ?(?::| out of ) ?(?P<denominator>(?!00)(?:{_DECIMAL}))",
         r"(?P<numerator>\d{1,3}) to (?P<denominator>\d{1,3})",  # years are a range
         r"(?P<grouped>\d{1,3}(?:\.\d{3}){2,})",

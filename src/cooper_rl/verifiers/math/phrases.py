@@ -42,7 +42,7 @@ _HARMLESS = re.compile(  # a condition that only says what the letters stand for
     re.IGNORECASE,
 )
 _BEFORE = re.compile(
-    r"(?:\b(?:not|past|before|after|since|until|till|(?:quarter|five|ten|twenty|twenty-five|\d+)(?: minutes)? to"
+    r"(?:\b(?:not|past|before|until|till|(?:quarter|five|ten|twenty|twenty-five|\d+)(?: minutes)? to"
     r"|(?:any|no|every)thing but|all but|except|never|twice|double|triple|half|above|below|over|under|about"
     r"|approximately|around|nearly|almost|roughly|least|most|than|minus|plus|mod|modulo)"
     r"|\b(?:square|cube|root|multiple|factor|divisor|power|half|thirds?|quarters?|fraction|percent(?:age)?|inverse"
@@ -61,7 +61,7 @@ _NAME = re.compile(
     r"(?P<name>\\?[A-Za-z](?:[A-Za-z]*(?=\())?(?:_(?:\{[^{}]*\}|\w))?|\\[a-z]+)(?P<primes>'*)"
     r"(?: ?(?P<arguments>\([^()]*\)))? ?:?=(?!=)"
 )
-_PRODUCT_OF_LETTERS = re.compile(r"[a-z]{1,3}|[a-z](?:[-+*/][a-z])+")  # xy, x+y
+_OF_LETTERS = re.compile(r"[xyzabn]{1,3}|[xyzabn](?:[-+][xyzabn])+")  # xy, x+y
 _QUOTED = re.compile(r"(?<![A-Za-z)}])'([^']*)'")
 _PRIMED = re.compile(r"[A-Za-z})]'+")
 _VECTOR = re.compile(r"\\(?:vec|hat|nabla|overrightarrow|mathbf|boldsymbol|bm)(?![a-z])|∇")
@@ -70,7 +70,7 @@ _TRANSPOSE = re.compile(r"\^ ?\{? ?(?:T|\\top|\\intercal|⟦?T⟧?)(?![A-Za-z])"
 _BARS = re.compile(r"\\[lr]?(?:v|V)ert|\\\||\|[^|]*[A-Za-z][^|]*\|")
 _LETTERS = re.compile("[A-Z]{3,}|(?<![A-Za-z\\\\])[A-Za-z]{3,}(?![A-Za-z])")
 _WORD = re.compile(r"[A-Za-z]+")
-_BEFORE_CHRIST = re.compile(r"\bB\.?C\b", re.IGNORECASE)
+_BEFORE_CHRIST = re.compile(r"\bB\.?C(?:E|\b)", re.IGNORECASE)
 
 
 def is_name(text: str) -> bool:
@@ -149,6 +149,16 @@ def differing_mark(reference: str, answer: str) -> str:
     return _anagram(own, its)
 
 
+def _is_product_for_another(left: str, other: str, *, same_right: bool) -> bool:
+    """Whether one left side is a product, and the other a sum of the same letters, or one of them: xy for x + y."""
+    signs = [bool(re.search(r"[-+]", side)) for side in (left, other)]
+    letters = [sorted(re.sub(r"[-+]", "", side)) for side in (left, other)]
+    if letters[0] == letters[1]:
+        return signs[0] != signs[1]
+    one_letter = 1 in map(len, letters) and set(letters[0]) & set(letters[1])
+    return bool(one_letter and same_right and not any(signs))
+
+
 def _products(text: str) -> list[bool]:
     """The products of a text in their order: True for a cross, False for a dot."""
     return [sign.group() in ("\\times", "×") for sign in _PRODUCT.finditer(text)]
@@ -166,8 +176,10 @@ def _other_name(reference: str, answer: str) -> str:
     own, its = _NAME.match(reference), _NAME.match(answer)
     sides = [text.partition("=") for text in (reference, answer)]
     left = [without_spaces(side[0]).strip("*\\$") for side in sides]
-    letters = all(sign for _, sign, _ in sides) and all(map(_PRODUCT_OF_LETTERS.fullmatch, left))
-    if letters and left[0] != left[1] and max(map(len, left)) > 1:
+    letters = all(sign for _, sign, _ in sides) and all(map(_OF_LETTERS.fullmatch, left))
+    if letters and _is_product_for_another(
+        *left, same_right=without_spaces(sides[0][2]) == without_spaces(sides[1][2])
+    ):
         return answer.partition("=")[0]
     if not own or not its or reference.count("=") > 1 or answer.count("=") > 1:
         return ""

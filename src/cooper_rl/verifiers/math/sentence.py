@@ -29,7 +29,8 @@ _COPULA = re.compile(
     re.IGNORECASE,
 )
 _FIRST_VALUE = re.compile(
-    rf"-?[$€£]?\.?\d|\\(?:d?frac|sqrt)|\b(?:half an? |an? )?(?:{'|'.join(NUMBER_WORDS)})\b", re.IGNORECASE
+    rf"(?:(?:USD?|EUR|GBP) ?)?-?[$€£]?\.?\d|\\(?:d?frac|sqrt)|\b(?:half an? |an? )?(?:{'|'.join(NUMBER_WORDS)})\b",
+    re.IGNORECASE,
 )
 _MARKED = re.compile(r"\*\*([^*]+?)\.?\*\*|(?<![\\\w])\$([^$\s](?:[^$]*[^$\s])?)\$(?!\d)|\\\((.+?)\\\)|\\\[(.+?)\\\]")
 _DOUBTED = re.compile(r"\b(?:doubt|(?:don't|do not|can't|cannot) (?:think|believe|say))\b", re.IGNORECASE)
@@ -71,11 +72,12 @@ _POWER_OF_TEN = re.compile(
     r"-?\d+(?:\.\d+)? ?(?:\*|x|\\times|\\cdot) ?10 ?\^ ?\{? ?[-+]?\d+ ?\}?|\d+(?:\.\d+)?[eE][-+]?\d+"
 )
 _MAGNIFIED = re.compile(
-    r"(?P<numeral>\d[\d,]*(?:\.\d+)?) ?(?P<size>hundred|thousand|million|billion|trillion|k|K|M|bn|lakh|crore)\b"
+    r"(?<![\d,.])(?P<numeral>\d[\d,]*(?:\.\d+)?) ?"
+    r"(?P<size>hundred|thousand|million|billion|trillion|k|K|M|bn|lakh|crore)\b"
 )
 _MORE = {"k": "thousand", "K": "thousand", "M": "million", "bn": "billion"}
 _SHORT_YEAR = re.compile(r"['’](\d\d)\b(?!')")
-_BELOW_ZERO = re.compile(r"(\d[\d,]*(?:\.\d+)?)(?: ?(?:degrees|°C?|°F))? below zero")
+_BELOW_ZERO = re.compile(r"(?<![\d,.])(\d[\d,]*(?:\.\d+)?)(?: ?(?:degrees|°C?|°F))? below zero")
 _NO_DIGITS = re.compile(r"\D+")
 _SIMPLE = re.compile(r"-?\d+(?:\.\d+)?")  # without what may separate numbers: 3/4 is also 3 and 4
 _NEGATIVE = re.compile(r"\b(?:minus|negative) (\d[\d,]*(?:\.\d+)?)", re.IGNORECASE)

@@ -8,15 +8,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import lru_cache
 from string import digits
 
 from cooper_rl.records import Reason, Verdict, Verification
-from cooper_rl.verifiers.math.form import Comparison
 from cooper_rl.verifiers.math.markup import BOLD_EDGE, strip_markup, visible, without_spaces
 from cooper_rl.verifiers.math.number import number
 from cooper_rl.verifiers.math.numerals import NUMBER_WORDS
+from cooper_rl.verifiers.math.retraction import (
+    FIGURE,
+    changes_to_another,
+    figures,
+    find_conclusion,
+    is_corrected,
+    is_denied_box,
+    is_denied_cue,
+    is_settled,
+    is_taken_back,
+    same_number,
+    value_of,
+)
 from cooper_rl.verifiers.math.words import WEEKDAYS
 
 MAX_BARE = 300
@@ -33,10 +44,6 @@ _CONCLUSION = re.compile(  # may come before a bare answer
     re.IGNORECASE,
 )
 _EXAMPLE = re.compile(r"\b(?:for instance|for example|e\.g\.|such as|format)[^.\n]{0,12}\Z", re.IGNORECASE)
-_TAKEN_BACK = re.compile(
-    r"\b(?:wrong|incorrect|mistake|mistaken|(?:cannot|can't|can not|not) be right|not (?:right|correct))\b",
-    re.IGNORECASE,
-)
 _EMPTY_BOX = re.compile(rf"{_BOX.pattern}\s*\}}")
 _CUE_WORD = re.compile(  # with which a cue begins, in lower case; finding these first is ten times as fast
     "answer|option|choice|####|result|ergebnis|\na:|antwort|réponse|reponse|respuesta|résultat|答"
@@ -53,26 +60,11 @@ _CUE = re.compile(
 _APPRAISAL = re.compile(
     r"(?:indeed |also |then )?(?:correct|right|wrong|reasonable|consistent|valid|confirmed)\b", re.I
 )
-_CHANGE_OF_MIND = re.compile(
-    r"\b(?:wait|actually|correction|oops|sorry|scratch that|on second thoughts?|edit:|my mistake"
-    r"|made an? (?:\w+ )?(?:mistake|error)|should (?:have been|be)"
-    r"|(?:is|was|that's) (?:wrong|incorrect|false|untrue|not (?:right|true|correct)))\b",
-    re.IGNORECASE,
-)
-_NOT_MEANT = re.compile(  # directly before a box or cue
-    r"\b(?:(?:doubt|(?:don't|do not) (?:think|believe)|not (?:say|sure|think|believe|certain)|suppose|assum\w+"
-    r"|if|whether|unless)\b[^.,;:\n]{0,40}|(?:isn't|aren't|wasn't|(?:is|are|was|can) ?not)(?: equal to)?[\s$*\\(]*)\Z",
-    re.IGNORECASE,
-)
+_NEW_QUESTION = re.compile(r"\n\s*(?:Question|Problem|Q|Human|User) ?\d*\s*:|<\|endoftext\|>")
 _SENTENCE_END = re.compile(
     r"。|(?<=[\w$)}\]%])\.(?:\s+[A-Z#*\n]|\s*$)|\s(?:because|since|as)\b|, (?:which|so|because|since|as)\b|<\|"
 )
-_CORRECTION = re.compile(
-    r"\b(?:wait|actually|correction|mistake|wrong|let me (?:re|correct|double)|scratch that|sorry|instead)\b",
-    re.IGNORECASE,
-)
 _CONNECTOR = re.compile(r"[\s$,;.]*(?:\\text\{)?\s*(?:and|or|,|;)?\s*\}?[\s$\\()\[\]]*")
-_FIGURE = re.compile(r"(?<![\w.,/])[-+]?[$€£]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:/\d+)?%?")
 _WORDS = re.compile(
     rf"\b(?:{'|'.join((*NUMBER_WORDS, *WEEKDAYS))}|half|third|quarter|yes|no|true|false|none|infinity|infinite)\b",
     re.IGNORECASE,
@@ -87,7 +79,7 @@ _FRAME = re.compile(
     re.IGNORECASE,
 )
 _OFFERED = (  # a number with what belongs to it: 25%, 1 dozen, 3 pm
-    r"\$?(-?[\d.,/:]*\d(?:\s?(?:%|[ap]\.?m\b|percent\b|dozen\b|hundred\b|thousand\b|million\b|billion\b))?)"
+    r"(?<![\d.,/:])\$?(-?[\d.,/:]*\d(?:\s?(?:%|[ap]\.?m\b|percent\b|dozen\b|hundred\b|thousand\b|million\b|billion\b))?)"
 )
 _HEDGE = re.compile(rf"(?:answer is|answer:|####)[^.\n]*?{_OFFERED}\s*(?:,\s*)?(?:or|and maybe|or maybe)\s+{_OFFERED}")
 _MAYBE = re.compile(rf"\b(?:it )?could be\s+{_OFFERED}[^.\n]*?\b(?:or|maybe|perhaps)\s+{_OFFERED}", re.IGNORECASE)
@@ -107,7 +99,8 @@ class Reading:
 
     `stated` is the text of the answer, or None if it could only be guessed. `boxes` has the contents of the last boxes,
     `gaps` the texts between them. `bare` is true if the completion has neither a box nor a cue such as "the answer is".
-    `corrected` is true if words before the last box retract an earlier box.
+    `corrected` is true if words before the last box retract an earlier box, or if the answer itself is taken back or
+    denied; then nothing is `stated`.
     """
 
     completion: str
@@ -152,24 +145,26 @@ def read(completion: str) -> Reading:
     its thinking with `</think>`, only the text after it is read.
     """
     thinking, _, said = completion.rpartition("</think>")
-    completion = visible(said if said.strip() else thinking)
+    completion = _without_next_question(visible(said if said.strip() else thinking))
     boxes, gaps = _boxes(completion)
     after = gaps.pop()
-    taken_back = bool(boxes and _TAKEN_BACK.search(after[:MAX_BARE]))
+    if boxes and changes_to_another(boxes[-1], after):
+        return Reading(completion, None, corrected=True)
+    taken_back = bool(boxes) and is_taken_back(after)
     if boxes and not taken_back and (said_after := _other_answer(boxes[-1], after)):
         boxes, gaps = [*boxes, said_after], [*gaps, after]
     if boxes and not taken_back:
         first = next(i for i, box in enumerate(boxes) if set(boxes[i:]) == {boxes[-1]})  # of the last answer
-        corrected = first > 0 and bool(_CORRECTION.search(gaps[first]))
+        corrected = first > 0 and is_corrected(gaps[first])
         return Reading(completion, _last_list(boxes, gaps), tuple(boxes), tuple(gaps[1:]), corrected=corrected)
     said_from = len(completion) - len(after) if taken_back else 0
     ends = [end for end in _ends_of_cues(completion, said_from) if not _APPRAISAL.match(completion, end)]
     if ends:
-        changed = _CHANGE_OF_MIND.search(completion, ends[-1])
-        changed = changed or _NOT_MEANT.search(completion[: ends[-1]].rpartition("answer")[0][-MAX_BARE:])
-        stated = None if changed else _after_cue(completion[ends[-1] :])
-        settled = stated and " or " in stated and _is_settled(completion, ends[-1])
-        return Reading(completion, None if settled else stated)
+        stated = _after_cue(completion[ends[-1] :])
+        denied = is_denied_cue(completion[: ends[-1]].lower().rpartition("answer")[0])
+        changed = stated and changes_to_another(stated, completion[ends[-1] :])
+        settled = stated and " or " in stated and is_settled(completion, ends[-1])
+        return Reading(completion, None if denied or changed or settled else stated, corrected=bool(changed or denied))
     if taken_back:
         return Reading(completion, None)
     text = _EMPTY_BOX.sub("", completion)
@@ -179,11 +174,21 @@ def read(completion: str) -> Reading:
     return Reading(completion, text if 0 < len(text) <= MAX_BARE and "\n" not in text else None, bare=True)
 
 
+def _without_next_question(completion: str) -> str:
+    """A completion without the questions that a base model asks itself after its answer."""
+    for found in _NEW_QUESTION.finditer(completion):
+        before = completion[: found.start()]
+        if _BOX.search(before) or next(_ends_of_cues(before, 0), None) is not None:
+            return before
+    return completion
+
+
 def _other_answer(box: str, after: str) -> str | None:
-    """The number that the text after the last box says is the answer, where the box has another one."""
-    ends = [end for end in _ends_of_cues(after, 0) if not _APPRAISAL.match(after, end)]
+    """The number that the text after the last box concludes to be the answer, where the box has another one."""
+    conclusion = find_conclusion(after)
+    ends = [] if conclusion is None else list(_ends_of_cues(after, conclusion))
     said = _after_cue(after[ends[-1] :]) if ends else None
-    if said is None or _value(said) is None or _value(box) is None or _same(said, box):
+    if said is None or value_of(said) is None or value_of(box) is None or same_number(said, box):
         return None
     return said
 
@@ -218,10 +223,10 @@ def _boxes(text: str) -> tuple[list[str], list[str]]:
 
 
 def _is_mentioned(text: str, start: int, end: int) -> bool:
-    """Whether a box stands in quotation marks, or after "for example", "if" or "is not"."""
+    """Whether a box stands in quotation marks, or after "for example" or "is not"."""
     before = text[max(0, start - MAX_QUOTE) : start].replace("“", '"').rpartition("\n\n")[2]
     quoted = before.count('"') % 2 == 1 and any(mark in text[end : end + MAX_BARE] for mark in '"”')
-    return quoted or bool(_EXAMPLE.search(before[-60:]) or _NOT_MEANT.search(before[-60:]))
+    return quoted or bool(_EXAMPLE.search(before[-60:]) or is_denied_box(before))
 
 
 def _last_list(boxes: list[str], gaps: list[str]) -> str:
@@ -234,7 +239,10 @@ def _last_list(boxes: list[str], gaps: list[str]) -> str:
 def _after_cue(text: str) -> str | None:
     answer = BOLD_EDGE.split(text.partition("\n")[0][:MAX_BARE], maxsplit=1)[0]
     end = _SENTENCE_END.search(answer)
+    concludes = end and " so" in end.group() and FIGURE.search(answer[end.end() :].partition(".")[0])
     answer = answer[: end.start()].strip() if end else answer.strip()
+    if concludes:  # 9 eggs are left, so she makes 18 dollars
+        return None
     return answer if any(c.isalnum() for c in answer) and "\\boxed" not in answer else None
 
 
@@ -273,11 +281,11 @@ def has_answer(completion: str, reference: str) -> bool:
 def closing_number(completion: str) -> str | None:
     """The only number in digits of the last line ("So they need 12 buses."); None if its words name another number."""
     last = completion.strip().rpartition("\n")[2][-MAX_BARE:].replace("**", "")
-    figures = _figures(last)
-    others = _OF_KNOWN.sub(" ", _FIGURE.sub(" ", last))
-    if len(figures) != 1 or _WORDS.search(others) or re.search(r"[\d\\^_=+*/]", others):
+    found = figures(last)
+    others = _OF_KNOWN.sub(" ", FIGURE.sub(" ", last))
+    if len(found) != 1 or _WORDS.search(others) or re.search(r"[\d\\^_=+*/]", others):
         return None
-    return figures[0]
+    return found[0]
 
 
 def last_figure(completion: str) -> str | None:
@@ -285,10 +293,10 @@ def last_figure(completion: str) -> str | None:
 
     None if the line has LaTeX or names numbers in words.
     """
-    lines = [line for line in completion[-10 * MAX_BARE :].split("\n") if _FIGURE.search(line)]
-    if not lines or "\\" in lines[-1] or _WORDS.search(_FIGURE.sub(" ", lines[-1])):
+    lines = [line for line in completion[-10 * MAX_BARE :].split("\n") if FIGURE.search(line)]
+    if not lines or "\\" in lines[-1] or _WORDS.search(FIGURE.sub(" ", lines[-1])):
         return None
-    return _figures(lines[-1])[-1]
+    return figures(lines[-1])[-1]
 
 
 @lru_cache(maxsize=2 * RECENT)
@@ -299,7 +307,7 @@ def is_hedged(reading: Reading, *, in_boxes: bool = True) -> bool:
         in_boxes: whether boxes that differ are enough, whatever stands between them.
     """
     boxes = set(reading.boxes)
-    differ = len(boxes) > 1 and len({box if _value(box) is None else _value(box) for box in boxes}) > 1
+    differ = len(boxes) > 1 and len({box if value_of(box) is None else value_of(box) for box in boxes}) > 1
     if differ and (in_boxes or any(_OR_BETWEEN.fullmatch(gap) for gap in reading.gaps)):
         return True
     if len(boxes) == 1 or not any(word in reading.completion for word in _OFFERS):  # the patterns are slow
@@ -308,21 +316,7 @@ def is_hedged(reading: Reading, *, in_boxes: bool = True) -> bool:
         return True
     patterns = (_HEDGE, _MAYBE) if "could be" in reading.completion.lower() else (_HEDGE,)
     offers = [found for pattern in patterns for found in pattern.finditer(reading.completion)]
-    return any(not _same(*found.groups()) and not _is_settled(reading.completion, found.end()) for found in offers)
-
-
-def _same(text: str, other: str) -> bool:
-    """Whether two numbers are the same one: 1/4 and 25%, 15:00 and 3 pm."""
-    one, two = (number(strip_markup(each)) for each in (text, other))
-    if one is None or two is None:
-        return one is two
-    return Comparison.EQUAL in (one.compare(two), two.compare(one))
-
-
-def _is_settled(text: str, end: int) -> bool:
-    """Whether a later sentence names a number again, which may be the one that is meant."""
-    _, stop, rest = text[end:].partition(". ")
-    return bool(stop and _FIGURE.search(rest))
+    return any(not same_number(*found.groups()) and not is_settled(reading.completion, found.end()) for found in offers)
 
 
 def unclear(reference: str, reading: Reading) -> bool:
@@ -330,14 +324,5 @@ def unclear(reference: str, reading: Reading) -> bool:
 
     Reading another of its numbers as the answer may then be the verifier's mistake.
     """
-    gold = _value(reference)
-    return gold is not None and reading.bare and any(_value(text) == gold for text in _figures(reading.completion))
-
-
-def _figures(text: str) -> list[str]:
-    return [figure.group().rstrip(",") for figure in _FIGURE.finditer(text)]
-
-
-def _value(text: str) -> Fraction | None:
-    found = number(strip_markup(text))
-    return found.value if found else None
+    gold = value_of(reference)
+    return gold is not None and reading.bare and any(value_of(text) == gold for text in figures(reading.completion))

@@ -157,6 +157,10 @@ def known_unit(text: str) -> str:
         return ""
     if text.lower() in ("percent", "per cent"):
         return "percent"
+    if text.removeprefix("US ").removeprefix("U.S. ") in ("dollar", "dollars"):
+        return "dollar"
+    if text in CURRENCIES:
+        return CURRENCIES[text]
     if text in ("°", "degree", "degrees", "deg"):
         return "degree"
     place, factors, under = 0, [], False
@@ -173,6 +177,9 @@ def known_unit(text: str) -> str:
         power = int(found["exponent"] or 1) * _POWERS.get(found["power"] or found["after"] or "", 1)
         factors.append((name, -power if over else power))
         place = found.end()
+    names = {name for name, _ in factors}
+    if "molar" in names and names & {*CURRENCIES.values()}:  # 5M dollars
+        return ""
     return "*".join(name if power == 1 else f"({name})**{power}" for name, power in factors)
 
 

@@ -12,7 +12,7 @@ from cooper_rl.verifiers.math import library
 from cooper_rl.verifiers.math.algebra import is_unfinished
 from cooper_rl.verifiers.math.expression import Expression, choice_letter, has_letters
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Partial, compare
-from cooper_rl.verifiers.math.group import Group
+from cooper_rl.verifiers.math.group import Group, Order
 from cooper_rl.verifiers.math.library import shorten
 from cooper_rl.verifiers.math.markup import plain_characters, same_text
 from cooper_rl.verifiers.math.number import Number
@@ -38,8 +38,14 @@ _PERCENTAGE = re.compile(r"\bpercentages?\b", re.IGNORECASE)
 _PERCENT_SIGN = re.compile(r"(?<=\d)\s*\\?%")
 _SCALED = re.compile(r"\d[\d.,]*[kKMBT]")
 _EXCLAIMED = re.compile(r"(?:USD |EUR )?[-$€£\\]*[\d.,]+!")
-_SIGN = re.compile(
-    r"\\(?:not ?)?(?:neq?|notin|neg|lnot|ll|gg|sqrt|log|ln|infty)(?![A-Za-z])|[<>](?=\\)|[≠¬∉]|\bfalse\b"
+_SIGNS = tuple(  # of a kind; math-verify may drop them
+    re.compile(pattern)
+    for pattern in (
+        r"\\(?:not ?)?(?:neq?|notin|setminus|neg|lnot)(?![A-Za-z])|[≠¬∉]|\bfalse\b",
+        r"\\(?:ll|gg)(?![A-Za-z])|[<>](?=\\)",
+        r"\\sqrt",
+        r"\\infty",
+    )
 )
 _CHOICE_BEFORE = re.compile(
     r"\s*\\text(?:bf|rm)?\s*\{\s*\(?[A-J][).:]*\s*\}[\s:.]*(?:\\[ ,;]|~|\\quad)*\s*(?=\S)|\([A-J]\)\s+(?=\S)"
@@ -88,6 +94,8 @@ class MathVerifier:
             reading = read(_PERCENT_SIGN.sub("", completion))  # 25% is the percentage 25
         if several := self._of_several(reference, gold, reading):
             return several
+        if reading.stated is None and reading.corrected:
+            return _open(reference, reading.completion)
         if reading.bare and completion.rstrip().endswith("?"):  # a question is no answer, whatever numbers are in it
             return Verification(Verdict.UNPARSEABLE, Reason.NO_ANSWER, shorten(reference))
         text = reading.stated
@@ -162,7 +170,8 @@ class MathVerifier:
         """
         texts = list(dict.fromkeys(reading.boxes))
         if len(texts) < 2:
-            of_list = isinstance(gold, Group) and " or " in (reading.stated or "")  # 2 or 3 are both solutions
+            unordered = isinstance(gold, Group) and gold.order is not Order.KEPT
+            of_list = unordered and " or " in (reading.stated or "")  # 2 or 3 are both solutions
             hedged = not of_list and is_hedged(reading)
             return Verification(Verdict.INCORRECT, Reason.CONTRADICTION, reference) if hedged else None
         if reading.corrected or reading.stated == ", ".join(texts):
@@ -246,8 +255,8 @@ def _by_library(reference: str, gold: AnswerForm | None, reading: Reading) -> Ve
         found = _open(reference, text, reading.stated)
         return replace(found, parsed_answer=None) if reading.bare or reading.stated is None else found
     found = library.explain_reading(reference, reading)
-    signs = [sorted(_SIGN.findall(side)) for side in (reference, reading.stated or "")]
-    if found.verdict is not Verdict.INCORRECT and (found.verdict is not Verdict.CORRECT or signs[0] == signs[1]):
+    same_signs = all(bool(sign.search(reference)) == bool(sign.search(reading.stated or "")) for sign in _SIGNS)
+    if found.verdict is not Verdict.INCORRECT and (found.verdict is not Verdict.CORRECT or same_signs):
         return found
     return Verification(Verdict.UNPARSEABLE, Reason.UNKNOWN_FORM, found.parsed_reference, found.parsed_answer)
 

@@ -70,7 +70,7 @@ class Words(AnswerForm):
     def parse(cls, text: str, read: Read) -> Words | None:
         """Reads a choice, a marked or known word, or a text without mathematics. "No, it is not" becomes "no"."""
         if "\\begin" in text:  # cases, whose signs are no punctuation
-            return None
+            return cls(text.lower())
         if is_decision(without_marks(text)):
             decision, _, rest = without_marks(text).partition(",")
             return cls(decision.strip().lower(), rest if len(rest.split()) > _MAX_REPEATED else "")

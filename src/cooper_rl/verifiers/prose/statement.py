@@ -45,7 +45,8 @@ _MARKUP = re.compile(r"\\(?:text(?:bf|it|rm)?|mathrm|mathbf|operatorname)\s*\{([
 MAX_CHARACTERS = 80  # of a number or date with what may stand beside it
 _DECISION = re.compile(
     r"\W*(?P<word>yes|no|true|false)\b(?!\W*(?:and|or|/)?\W*(?:yes|no|true|false)\b)"
-    r"(?!\s*(?:\.\s*)?(?:\d|(?:doubt|question|one|problem|matter|wonder|less|way|longer|idea|more|other|reason|need)\b))",
+    r"(?!\s+(?:doubt|question|one|problem|matter|wonder|less|way|longer|idea|more|other|reason|need|evidence)\b)"
+    r"(?!\. ?\d)",
     re.IGNORECASE,
 )
 _TURNED = re.compile(  # what may say the opposite of the first word

@@ -53,7 +53,7 @@ _KIND_BEFORE = re.compile(
     r"[ -]\Z",
     re.IGNORECASE,
 )
-_KIND_AFTER = re.compile(r"[ -](?:major|minor|flat|sharp|levels?)\b")
+_KIND_AFTER = re.compile(r"[ -](?:(?:major|minor|flat|sharp)(?=\W*\Z|[.,;)]| (?:scale|key|chord))|levels?\b)")
 _SPACES = re.compile(r"\s+")
 _NO_NUMBER_BEFORE = ("no", "some", "any", "every", "each", "which", "this", "that", "only")  # "no one", "this one"
 _NO_NUMBER_AFTER = ("of", "another", "who", "that")  # "one of them"
