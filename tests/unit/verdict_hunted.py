@@ -140,6 +140,11 @@ RIGHT = [  # may be open, never INCORRECT
     ("math", "18", "The answer is 18.\n\nQuestion: Tom has 3 apples and 6 pears.\nAnswer: He has 9. The answer is 9."),
     ("math", "18", "\\boxed{16}\n\nActually, it should be 18."),
     ("math", "18", "Answer: 9 eggs are left, so she makes $18."),
+    ("math", "585", "It takes 9h45m."),
+    ("math", "12", "The answer is 6 doubled"),
+    ("math", "12", "It is the square root of 144"),
+    ("choice", "D", "B is too small. So D."),
+    ("choice", "B", "A: B"),
 ]
 WRONG = [  # may be open, never CORRECT
     ("math", "16", "x = \\boxed{16}. So the answer is 18."),
@@ -257,6 +262,13 @@ WRONG = [  # may be open, never CORRECT
     ("math", "\\begin{cases}x=1\\\\y=2\\end{cases}", "\\boxed{\\begin{cases}x=2\\\\y=1\\end{cases}}"),
     ("math", "12", "There is no way the answer is 12."),
     ("math", "9", "Answer: 9 eggs are left, so she makes $18."),
+    ("text", "yes", "Yes, they are not."),
+    ("text", "yes", "Yes, it never happened."),
+    ("text", "no", "No evidence contradicts it."),
+    ("choice", "B", "B is too small. So D."),
+    ("auto", "(C) 24 cm", "(C) 25 cm"),
+    ("auto", "$9", "It was EUR 9."),
+    ("choice", "F", "F = 12 N"),
 ]
 KEPT = [  # CORRECT
     ("math", "5 seconds", "\\boxed{5\\text{ sec}}"),
@@ -305,6 +317,7 @@ KEPT = [  # CORRECT
     ("text", "A flat tire", "flat tire"),
     ("text", "no", "No. One is a fruit, the other is not."),
     ("text", "no", "No. More research is needed."),
+    ("text", "yes", "Yes, it is not only true but well known."),
     ("text", "vitamin A", "It is vitamin A."),
     ("text", "Brno", "It lies on the river near Brno, Moravia."),
     ("text", "Republican", "In 2012, the Republicans controlled the House."),

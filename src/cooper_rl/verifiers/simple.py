@@ -17,8 +17,8 @@ from cooper_rl.verifiers.math.stated import has_answer, read
 
 _LETTER = re.compile(  # at the beginning; not an initial, the article or the pronoun: "J. K.", "A dog", "I think"
     rf"{CHOICE_LABEL}(?:\((?P<round>[A-J])\)"
-    r"|(?P<marked>[A-J])(?:[):]|\.(?! ?[A-Z]\.)|,(?!\s*(?:and |or )?[A-J]\b)|\s*\Z)"
-    r"|(?P<bare>[B-HJ]|A(?! [a-z])|A(?= (?:is|because|since)\b))(?=\s))"
+    r"|(?P<marked>[A-J])(?:\)|:(?! ?\(?[A-J]\b)|\.(?! ?[A-Z]\.)|,(?!\s*(?:and |or )?[A-J]\b)|\s*\Z)"
+    r"|(?P<bare>[B-HJ]|A(?! [a-z])|A(?= (?:is|because|since)\b))(?=\s)(?!\s*=))"
     r"(?!\W*(?:or|and|[,/&])\W*[A-HJ]\b)"
 )
 _LATER = re.compile(  # after words, before the end of a clause: "I would go with (C)."
@@ -96,6 +96,9 @@ def explain_choice(reference: str, completion: str) -> Verification:
 def _is_other_content(content: str, said: str) -> bool:
     """Whether two short contents of one option share no word or number: (C) 25 for (C) 24."""
     own, its = (set(_TOKENS.findall(strip_markup(side).casefold())) for side in (content, said))
+    numbers = [{word for word in words if word.isdecimal()} for words in (own, its)]
+    if all(numbers):
+        return not numbers[0] & numbers[1]
     return bool(own) and 0 < len(its) <= MAX_CONTENT and not own & its
 
 
@@ -113,6 +116,12 @@ def option(text: str, *, completes: bool = True) -> tuple[str | None, str]:
         judged = _JUDGED.match(plain[found.end(name) :].lstrip(")"))
         if completes and judged and _REJECTED.search(_BECAUSE.split(judged.group())[0]):
             return None, ""
+        if (
+            name == "bare"
+            and completes
+            and {_named(each)[1] for each in _LATER.finditer(plain, found.end())} - {letter}
+        ):
+            return None, ""  # "B is too small. So D."
         return letter, "" if name == "bare" else plain[found.end() :]
     later = list(_LATER.finditer(plain))
     if len({_named(each)[1] for each in later}) != 1 or _REJECTED.search(plain[: later[0].end()]):

@@ -46,6 +46,7 @@ _AFTER_MAGNITUDE = re.compile(rf"\b({'|'.join(MAGNITUDES)}), ")
 NUMBER_WORDS = (*ONES, *TENS, *MAGNITUDES)
 _NTH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 ORDINALS = {word: value for value, word in enumerate(_NTH, 1)}
+PARTS_IN_WORDS = "fourths|fifths|sixths|sevenths|eighths|ninths|tenths|twelfths|twentieths|hundredths|thousandths"
 _PARTS = {"half": 2, "halve": 2, "quarter": 4, **{name: value for name, value in ORDINALS.items() if value > 2}}
 
 

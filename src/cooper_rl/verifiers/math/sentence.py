@@ -14,7 +14,7 @@ from cooper_rl.verifiers.math.form import AnswerForm, Comparison
 from cooper_rl.verifiers.math.group import Group
 from cooper_rl.verifiers.math.markup import strip_markup
 from cooper_rl.verifiers.math.number import Number, number
-from cooper_rl.verifiers.math.numerals import NUMBER_WORDS, ORDINALS, in_words
+from cooper_rl.verifiers.math.numerals import NUMBER_WORDS, ORDINALS, PARTS_IN_WORDS, in_words
 from cooper_rl.verifiers.math.phrases import is_changed
 
 MAX_SENTENCE = 300
@@ -49,11 +49,12 @@ _COUNTED_UP = re.compile(  # arithmetic in words or signs whose result is not wr
     rf"{_AMOUNT}%?[\s$*]*(?:[-+*/×÷·]|\\(?:times|cdot|div)\b|(?:times|plus|minus|groups|sets|rows|packs|bags|boxes|out"
     r"|in|of|choose|squared|cubed|(?:divided|multiplied) by)\b)[\s$*]*(?:of |every |each |the |these )*"
     rf"{_AMOUNT}(?![\w.,]*[\s$]*=)"
-    rf"|\b(?:half|third|quarters?|twice|double|triple|product|sum|difference|quotient|square|cube)"
+    rf"|\b(?:half|third|quarters?|twice|double|triple|product|sum|difference|quotient|square|cube|root)"
     rf" (?:(?:of|the|that|as|much|many|number|between) )*{_AMOUNT}"
-    rf"|{_AMOUNT} (?:halves|thirds|quarters|[a-z]+ths)\b|\b(?:repeating|recurring)\b"
+    rf"|{_AMOUNT} (?:halves|thirds|quarters|{PARTS_IN_WORDS})\b|\b(?:repeating|recurring)\b"
     rf"|{_AMOUNT} [a-z]+ and {_AMOUNT}"
-    r"|\\choose\b|\d (?:squared|cubed)|(?:more|less|fewer|older|younger|longer|shorter|taller|later|earlier)\b",
+    r"|\\choose\b|\d (?:squared|cubed|doubled|tripled|halved)"
+    rf"|{_AMOUNT}(?: [a-z]+){{0,2}} (?:more|less|fewer|older|younger|longer|shorter|taller|later|earlier)\b",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"[-+]?\d(?:[\d.,/]*\d)?")
@@ -71,6 +72,7 @@ _FIGURE = re.compile(
 _POWER_OF_TEN = re.compile(
     r"-?\d+(?:\.\d+)? ?(?:\*|x|\\times|\\cdot) ?10 ?\^ ?\{? ?[-+]?\d+ ?\}?|\d+(?:\.\d+)?[eE][-+]?\d+"
 )
+_DURATION = re.compile(r"\d ?h(?:rs?|ours?)?,? ?(?:and )?\d{1,2} ?m(?:ins?|inutes?)?\b")
 _MAGNIFIED = re.compile(
     r"(?<![\d,.])(?P<numeral>\d[\d,]*(?:\.\d+)?) ?"
     r"(?P<size>hundred|thousand|million|billion|trillion|k|K|M|bn|lakh|crore)\b"
@@ -178,7 +180,7 @@ def is_absent(gold: AnswerForm | None, text: str) -> bool:
     """
     if isinstance(gold, Group):
         return any(is_absent(item, text) for item in gold.items)
-    if isinstance(gold, Number) and (gold.clock or gold.unit or is_uncomputed(text)):
+    if isinstance(gold, Number) and (gold.clock or gold.unit or is_uncomputed(text) or _DURATION.search(text)):
         return False
     figures = _figures(text) if isinstance(gold, Number) else set()
     if not isinstance(gold, Number) or not 0 < len(figures) <= MAX_FIGURES:

@@ -16,7 +16,7 @@ from typing import Any
 
 from cooper_rl.verifiers import pipe
 from cooper_rl.verifiers.math.markup import OPEN, without_marks
-from cooper_rl.verifiers.math.numerals import MAGNITUDES, MAX_DIGITS, NUMBER_WORDS, in_words
+from cooper_rl.verifiers.math.numerals import MAGNITUDES, MAX_DIGITS, NUMBER_WORDS, PARTS_IN_WORDS, in_words
 from cooper_rl.verifiers.math.phrases import MAX_LABEL, matters
 
 _PREFIXES = ("pico", "nano", "micro", "milli", "centi", "deci", "hecto", "kilo", "mega", "giga", "tera")
@@ -123,8 +123,8 @@ _ENDS = re.compile(r"[\d})%]\Z")
 _COUNTER = re.compile("[\u4e00-\u9fff]{1,3}")  # 260个
 _MANY = re.compile("[十百千万萬亿億兆分半倍]")
 _NUMBER_BESIDE = re.compile(
-    rf"\b(?:{_COUNTS}|half|quarters?|halves|thirds|[a-z]+ths|dozens|score|repeating|recurring|pct|oh"
-    r"|below zero|basis points?|past|to \d+|till?|after|before)\b",
+    rf"\b(?:{_COUNTS}|half|quarters?|halves|thirds|{PARTS_IN_WORDS}|dozens|score|repeating|recurring|pct|oh"
+    r"|below zero|basis points?|past|to \d+|till?)\b",
     re.IGNORECASE,
 )
 _LABEL = re.compile(r"[A-Za-z][A-Za-z'/., ()-]*(?: ?\^ ?\{? ?-?[1-4] ?\}?)?")

@@ -49,6 +49,9 @@ _DECISION = re.compile(
     r"(?!\. ?\d)",
     re.IGNORECASE,
 )
+_DENIED = re.compile(  # "Yes, they are not."
+    r"\W*(?:\w+\W+){1,4}?(?:not\b(?! (?:only|just|merely)\b)|never\b)|\W*(?:\w+\W+){0,3}?\w+n't\b", re.IGNORECASE
+)
 _TURNED = re.compile(  # what may say the opposite of the first word
     r"(?P<denied>\bnot\W+|n't\W+)?\b(?P<word>yes|no(?=\W*(?:\Z|[.,;!]))|true|false|wrong|incorrect)\b", re.IGNORECASE
 )
@@ -199,7 +202,8 @@ def decision(text: str) -> bool | None:
         (each["word"].lower() in ("yes", "true")) is not bool(each["denied"])
         for each in _TURNED.finditer(text, found.end())
     ]
-    return said if all(each is said for each in later) else None
+    denied = said and _DENIED.match(text, found.end())
+    return said if not denied and all(each is said for each in later) else None
 
 
 def exclude(reference: str, text: str) -> bool:
