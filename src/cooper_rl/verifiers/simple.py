@@ -25,9 +25,7 @@ _LATER = re.compile(  # after words, before the end of a clause: "I would go wit
     r"\b(?i:is|be|pick|choose|select|with|option|choice|answer|say|so|therefore)[\s:]+"
     r"(?:\((?P<round>[A-J])\)|(?P<bare>[A-HJ]))(?=\s*(?:[.,;)!]|\Z|because\b|since\b))"
 )
-_JUDGED = re.compile(
-    r"\s*(?:is|isn't|was|wasn't|can|cannot|can't|does|doesn't|would|wouldn't|fails?|seems?)\b(?P<said>[^.,;:]*)"
-)
+_JUDGED = re.compile(r"\s*(?:is|isn't|was|wasn't|can|cannot|can't|does|doesn't|would|wouldn't|fails?|seems?)\b[^.,;:]*")
 _REJECTED = re.compile(
     r"\b(?:not|never|cannot|wrong|incorrect|false|fails?|eliminated?|excluded?|impossible|except|ruled? out)\b|n't\b",
     re.IGNORECASE,
@@ -116,13 +114,10 @@ def option(text: str, *, completes: bool = True) -> tuple[str | None, str]:
         judged = _JUDGED.match(plain[found.end(name) :].lstrip(")"))
         if completes and judged and _REJECTED.search(_BECAUSE.split(judged.group())[0]):
             return None, ""
-        if (
-            name == "bare"
-            and completes
-            and {_named(each)[1] for each in _LATER.finditer(plain, found.end())} - {letter}
-        ):
-            return None, ""  # "B is too small. So D."
-        return letter, "" if name == "bare" else plain[found.end() :]
+        if name != "bare":
+            return letter, plain[found.end() :]
+        others = {_named(each)[1] for each in _LATER.finditer(plain, found.end())} - {letter}
+        return (None if others else letter), ""  # "B is too small. So D."
     later = list(_LATER.finditer(plain))
     if len({_named(each)[1] for each in later}) != 1 or _REJECTED.search(plain[: later[0].end()]):
         return None, ""

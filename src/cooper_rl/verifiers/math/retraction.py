@@ -1,6 +1,6 @@
 """What the words beside an answer do to it: they take it back, deny it, or settle between several.
 
-It works on numbers alone, since words for another answer are hard to tell from an explanation.
+A change to another answer is seen in numbers alone: words for one are hard to tell from an explanation.
 """
 
 from __future__ import annotations

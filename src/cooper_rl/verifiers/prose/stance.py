@@ -107,7 +107,7 @@ _BESIDE = re.compile(r"[^,.]{1,40}, (?:near|outside|opposite|(?:north|south|east
 _RELATIVES = (
     "daughter|son|wife|husband|mother|father|brother|sister|aunt|uncle|niece|nephew|cousin|friend|grand\\w+|widow"
 )
-_OF_RELATIVE = re.compile(rf".*\b(?:{_RELATIVES})s? of(?: (?:his|her|their|my|your|the))?\W*$", re.IGNORECASE)
+_OF_RELATIVE = re.compile(rf"\b(?:{_RELATIVES})s? of(?: (?:his|her|their|my|your|the))?\W*$", re.IGNORECASE)
 _RELATIVE = re.compile(rf"\s+(?:{_RELATIVES})s?\b", re.IGNORECASE)
 _FORMER = re.compile(r"\b(?:formerly|previously|originally|once|used to be)\b", re.IGNORECASE)
 _NOW = re.compile(r"\bnow\b", re.IGNORECASE)
@@ -270,7 +270,7 @@ def is_part_of_more(place: Place) -> bool:
         ranged = RANGE in (before.key if before else "", after.key if after else "")
         return ranged or bool(_QUANTITY.search(place.before) or _MAGNIFIED.match(place.after))
     apposition = not _VERB.search(place.before)  # "Chelsea, daughter of Bill Clinton"
-    if apposition and (_BESIDE.match(place.before) or _OF_RELATIVE.match(place.before)):
+    if apposition and (_BESIDE.match(place.before) or _OF_RELATIVE.search(place.before)):
         return True
     owned = tokens[place.last - 1].word.endswith("'s")  # "Ann Lee's Tower" says no longer name of Ann Lee
     if (
