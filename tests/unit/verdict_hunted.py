@@ -303,6 +303,8 @@ KEPT = [  # CORRECT
     ("math", "18", "\\boxed{18} dollars. The answer is 18 dollars and 0 cents."),
     ("math", "5/2", "The answer is 2 and 1/2."),
     ("math", "1234567", "\\boxed{12,34,567}"),
+    ("math", "15", "20-5=15"),
+    ("math", "15", "20 - 5 = 15"),
     ("math", "5/2", "The answer is two and a half."),
     ("math", "1.5 hours", "The answer is one and a half hours."),
     ("math", "5222", "The answer is five thousand, two hundred and twenty-two."),

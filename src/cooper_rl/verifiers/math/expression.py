@@ -19,7 +19,7 @@ MANY_DECIMALS = 20  # of a value that was computed from decimals
 _ANY_BASE = re.compile(r"log(?!_)")
 _PARAMETER = re.compile(r"(?<![A-Za-z\\])[kmn](?![A-Za-z])")
 _PERIODIC = re.compile(r"\\(?:pi|sin|cos|tan)|\(-1\)\^")
-_RANGE = re.compile(r"\d{1,4}[-–]\d{1,4}")  # years, pages or a score, not a difference
+_RANGE = re.compile(r"\d{1,4}[-–]\d{1,4}")
 _CHOOSE = re.compile(r"\d ?[CP] ?\d|[CP] ?\(")
 _CONSTANT = re.compile(r"\+[CcK](?:_\d)?$")
 _LABEL = re.compile(rf"{OPEN}[^{CLOSE}]*{CLOSE}(?: ?\^ ?\{{?-?\d\}}?)?")
@@ -72,6 +72,11 @@ def choice_letter(form: AnswerForm) -> str:
     return form.text.lower() if isinstance(form, Words | Expression) and len(form.text) == 1 else ""
 
 
+def is_range(form: AnswerForm | None) -> bool:
+    """Whether an answer may be a range of years or pages, or a score, and no difference: 1939-45, 3-1."""
+    return isinstance(form, Expression) and bool(_RANGE.fullmatch(_text(form)))
+
+
 def as_sympy(form: AnswerForm) -> Any:
     """A number or expression in sympy; None if it cannot be parsed, or for any other form."""
     if isinstance(form, Expression):
@@ -85,7 +90,7 @@ def as_sympy(form: AnswerForm) -> Any:
 def _same_value(reference: Number | Expression, answer: Number | Expression) -> Comparison:
     if _text(reference) and _text(reference) == _text(answer):
         return Comparison.EQUAL
-    if any(algebra.is_slashed(_text(side)) or _RANGE.fullmatch(_text(side)) for side in (reference, answer)):
+    if any(algebra.is_slashed(_text(side)) for side in (reference, answer)):
         return Comparison.OPEN
     if isinstance(reference, Number) and reference.decimals is None and algebra.is_unfinished(_text(answer)):
         return Comparison.NOT_KNOWN

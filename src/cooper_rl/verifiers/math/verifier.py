@@ -10,7 +10,7 @@ from functools import lru_cache
 from cooper_rl.records import Reason, Verdict, Verification
 from cooper_rl.verifiers.math import library
 from cooper_rl.verifiers.math.algebra import is_unfinished
-from cooper_rl.verifiers.math.expression import Expression, choice_letter, has_letters
+from cooper_rl.verifiers.math.expression import Expression, choice_letter, has_letters, is_range
 from cooper_rl.verifiers.math.form import AnswerForm, Comparison, Partial, compare
 from cooper_rl.verifiers.math.group import Group, Order
 from cooper_rl.verifiers.math.library import shorten
@@ -101,6 +101,8 @@ class MathVerifier:
         text = reading.stated
         if text and same_text(answer_of_reference, text):
             return Verification.compared(True, shorten(answer_of_reference), shorten(text))
+        if is_range(gold):
+            return _open(reference, text or reading.completion)
         if text and text.endswith("$!"):
             text = text[:-1]
         if text and gold and _EXCLAIMED.fullmatch(text):
