@@ -269,6 +269,7 @@ WRONG = [  # may be open, never CORRECT
     ("auto", "(C) 24 cm", "(C) 25 cm"),
     ("auto", "$9", "It was EUR 9."),
     ("choice", "F", "F = 12 N"),
+    ("auto", "3-1", "2"),
 ]
 KEPT = [  # CORRECT
     ("math", "5 seconds", "\\boxed{5\\text{ sec}}"),
@@ -316,6 +317,8 @@ KEPT = [  # CORRECT
     ("auto", "EUR 16", "16 EUR"),
     ("auto", "$5 million", "5 million US dollars"),
     ("text", "A minor planet", "a minor planet"),
+    ("auto", "1951–52", "The first general election in India was held in 1951-52."),
+    ("auto", "3-1", "They won 3-1."),
     ("text", "A flat tire", "flat tire"),
     ("text", "no", "No. One is a fruit, the other is not."),
     ("text", "no", "No. More research is needed."),

@@ -23,6 +23,7 @@ _OF_MATHEMATICS = re.compile(  # words that are the answer to a question of math
 )
 _FUNCTION = re.compile(r"\b(?:sin|cos|tan|log|ln|sqrt|pi|exp|mod)\b")
 _NAME = re.compile(r"[A-Z][a-z]+|(?:(?:the|in the) )?(?:(?:early|mid|late)[ -])?\d{2,4}'?s")  # "Al", "1980s"
+_RANGE = re.compile(r"\d{1,4} ?[-–] ?\d{1,4}")  # years, pages, a score
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _EXPLAIN = {"math": explain_math, "text": explain_text, "choice": explain_choice}
 
@@ -36,13 +37,13 @@ def explain(reference: str, completion: str) -> Verification:
 def kind_of(reference: str) -> str:
     """The verifier for a reference answer.
 
-    `choice` for a letter from A to J, with or without its option. `text` for yes and no, names, decades, other words,
-    and dates with the name of a month. `math` for all else: numbers, formulas, LaTeX, worked solutions.
+    `choice` for a letter from A to J, with or without its option. `text` for yes and no, names, decades, ranges, other
+    words, and dates with the name of a month. `math` for all else: numbers, formulas, LaTeX, worked solutions.
     """
     plain = reference.strip()
     if _OPTION.fullmatch(plain):
         return "choice"
-    if _NAME.fullmatch(plain):
+    if _NAME.fullmatch(plain) or _RANGE.fullmatch(plain):
         return "text"
     if _OF_MATHEMATICS.fullmatch(plain.strip(".")) or _FUNCTION.search(plain):
         return "math"
