@@ -305,6 +305,8 @@ KEPT = [  # CORRECT
     ("math", "5/2", "The answer is 2 and 1/2."),
     ("math", "1234567", "\\boxed{12,34,567}"),
     ("math", "15", "20-5=15"),
+    ("math", "64", "Therefore, Colby earns $64 in a typical eight-hour workday."),
+    ("math", "5", "Therefore, there are 5 eight-point bucks in the field."),
     ("math", "15", "20 - 5 = 15"),
     ("math", "5/2", "The answer is two and a half."),
     ("math", "1.5 hours", "The answer is one and a half hours."),

@@ -123,7 +123,7 @@ _ENDS = re.compile(r"[\d})%]\Z")
 _COUNTER = re.compile("[\u4e00-\u9fff]{1,3}")  # 260个
 _MANY = re.compile("[十百千万萬亿億兆分半倍]")
 _NUMBER_BESIDE = re.compile(
-    rf"\b(?:{_COUNTS}|half|quarters?|halves|thirds|{PARTS_IN_WORDS}|dozens|score|repeating|recurring|pct|oh"
+    rf"\b(?:(?:{_COUNTS})(?!-[a-z])|half|quarters?|halves|thirds|{PARTS_IN_WORDS}|dozens|score|repeating|recurring|pct|oh"
     r"|below zero|basis points?|past|to \d+|till?)\b",
     re.IGNORECASE,
 )
