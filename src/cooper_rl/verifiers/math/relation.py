@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -257,8 +258,8 @@ def _in_brackets(text: str, read: Read) -> Interval | None:
         return None
     if any(none and (none["sign"] == "-") is not low for none, low in zip(infinite, (True, False), strict=True)):
         return None  # from infinity to 0
-    bounds = [None if none else read(part) for none, part in zip(infinite, parts, strict=True)]
-    if any(bound is None and not none for none, bound in zip(infinite, bounds, strict=True)):
+    bounds = _read_ends(parts, read)
+    if bounds is None:
         return None
     return Interval(bounds[0], bounds[1], text[0] == "[", text[-1] == "]")
 
@@ -278,13 +279,20 @@ def _inequality(text: str, read: Read) -> Interval | None:
 
 
 def _between(low: str, after_low: str, before_high: str, high: str, read: Read) -> Interval | None:
-    """From one end to the other, of which one or both may be infinite: `0 <= x < \\infty`."""
-    infinite = [_INFINITE.fullmatch(end) for end in (low, high)]
-    ends = [None if none else read(end) for none, end in zip(infinite, (low, high), strict=True)]
-    if any(end is None and not none for none, end in zip(infinite, ends, strict=True)):
+    """Reads an inequality with two signs. An end may be infinite: `0 <= x < \\infty`."""
+    ends = _read_ends((low, high), read)
+    if ends is None:
         return None
-    closed = [sign.endswith("=") and not none for none, sign in zip(infinite, (after_low, before_high), strict=True)]
+    closed = [sign.endswith("=") and end is not None for end, sign in zip(ends, (after_low, before_high), strict=True)]
     return Interval(ends[0], ends[1], closed[0], closed[1])
+
+
+def _read_ends(texts: Sequence[str], read: Read) -> list[AnswerForm | None] | None:
+    """The forms of an interval's ends, None for an infinite one; None altogether if an end has no form."""
+    infinite = [_INFINITE.fullmatch(text) for text in texts]
+    ends = [None if none else read(text) for none, text in zip(infinite, texts, strict=True)]
+    unread = any(end is None and not none for none, end in zip(infinite, ends, strict=True))
+    return None if unread else ends
 
 
 def _one_bound(left: str, sign: str, right: str, read: Read) -> Interval | None:

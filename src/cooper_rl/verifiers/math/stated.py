@@ -99,8 +99,8 @@ class Reading:
 
     `stated` is the text of the answer, or None if it could only be guessed. `boxes` has the contents of the last boxes,
     `gaps` the texts between them. `bare` is true if the completion has neither a box nor a cue such as "the answer is".
-    `corrected` is true if words before the last box retract an earlier box, or if the answer itself is taken back or
-    denied; then nothing is `stated`.
+    `corrected` is true if words before the last box retract an earlier box. It is also true if the answer itself is
+    retracted or denied. Then nothing is `stated`.
     """
 
     completion: str
