@@ -12,29 +12,17 @@ from __future__ import annotations
 import argparse
 import random
 from pathlib import Path
-from typing import Any
 
 from exploits_left import judged
 
 from cooper_rl import VerifyRM
-from cooper_rl.method.counterfactual import NEAR
-from cooper_rl.records import THRESHOLD, Verdict
+from cooper_rl.records import THRESHOLD, LabelledCompletion
 from cooper_rl.report.runs import read_run
-from cooper_rl.synthesis.exclusion import states
-from cooper_rl.synthesis.other_reference import AnswerPool, nearest_first
+from cooper_rl.synthesis.near_reference import under_near_references
+from cooper_rl.synthesis.other_reference import AnswerPool
 from cooper_rl.verifiers import RuleVerifier
 
-
-def near_reference(row: dict[str, Any], pool: AnswerPool, rule: RuleVerifier, rng: random.Random) -> str | None:
-    """The proven one that shares most words with the completion and that it does not state; None without any."""
-    near = pool.draw_near(row["reference_answer"], rng, NEAR)
-    verdicts = rule.verify_many([row["reference_answer"]] * len(near), near)
-    proven = [
-        other
-        for other, verdict in zip(near, verdicts, strict=True)
-        if verdict is Verdict.INCORRECT and not states(row["completion"], other)
-    ]
-    return next(iter(nearest_first(row["completion"], proven)), None)
+TRIPLE = ("question", "reference_answer", "completion")
 
 
 def main() -> None:
@@ -61,9 +49,9 @@ def main() -> None:
         for name, label in (("right", True), ("wrong", False)):
             own = [row for row, right in accepted.values() if right == label]
             own = rng.sample(own, min(arguments.count, len(own)))
-            asked = [(row, near) for row in own if (near := near_reference(row, pool, rule, rng))]
-            questions, completions = ([row[key] for row, _ in asked] for key in ("question", "completion"))
-            scores = model.score(questions, [near for _, near in asked], completions) if asked else []
+            triples = [LabelledCompletion(*(row[key] for key in TRIPLE), correct=label) for row in own]
+            asked = [*under_near_references(triples, pool, rng, rule).values()]
+            scores = model.score_records(asked) if asked else []
             refused = sum(float(score) > THRESHOLD for score in scores)  # accepted under a wrong reference too
             print(f"| {name} | {len(own)} | {len(asked)} | {refused} |")
 

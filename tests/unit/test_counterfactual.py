@@ -8,11 +8,17 @@ import pytest
 
 from cooper_rl.errors import BadInputError
 from cooper_rl.evaluation.eval_rm import EvalSettings, as_lines, evaluate_files, select_heldout
-from cooper_rl.evaluation.judges import best_of_references, measure_twice, under_wrong_references
+from cooper_rl.evaluation.judges import (
+    best_of_references,
+    measure_twice,
+    under_near_wrong_references,
+    under_wrong_references,
+)
 from cooper_rl.records import LabelledCompletion, Problem
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.synthesis.augment import probe_triples
 from cooper_rl.synthesis.exclusion import states
+from cooper_rl.synthesis.near_reference import near_counterfactuals
 from cooper_rl.synthesis.other_reference import (
     AnswerPool,
     counterfactual,
@@ -86,9 +92,7 @@ def test_an_alias_keeps_the_label_and_a_right_completion_gets_what_it_states():
     assert drawn_ones == {"Samuel Clemens"}
 
 
-@pytest.fixture
-def towns_file(tmp_path):
-    path = tmp_path / "towns.jsonl"
+def write_triples(path, triples):
     rows = [
         {
             "question": t.question,
@@ -97,9 +101,14 @@ def towns_file(tmp_path):
             "aliases": list(t.aliases),
             "label": int(t.correct),
         }
-        for t in TRIPLES
+        for t in triples
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+@pytest.fixture
+def towns_file(tmp_path):
+    write_triples(path := tmp_path / "towns.jsonl", TRIPLES)
     return str(path)
 
 
@@ -149,6 +158,50 @@ def test_eval_rm_shows_acceptance_under_a_wrong_reference(towns_file):
     assert alone["judges"]["reads"]["balanced_accuracy"] == pytest.approx(0.5 + 5 / 16) and not alone["with_aliases"]
 
 
+DATES = ("12 February", "7 March", "6 May", "4 June")
+DATED = [
+    LabelledCompletion("When?", date, said, right)
+    for date in DATES
+    for said, right in ((f"It was {date}.", True), (f"It was {date.split()[0]}.", False))
+]
+
+
+def test_under_a_near_reference_a_completion_with_some_parts_is_tested():
+    found = under_near_wrong_references(DATED, seed=0)
+    assert found == under_near_wrong_references(DATED, seed=0) and list(found) == list(range(8))
+    for place, other in found.items():
+        day, month = other.reference_answer.split()
+        assert not other.correct and other.reference_answer not in DATES and other.completion == DATED[place].completion
+        assert day == DATED[place].reference_answer.split()[0] or DATED[place].correct  # a bare day meets its own day
+        assert f"{day} " in str(DATES) and month in str(DATES)
+    assert under_near_wrong_references(TRIPLES, seed=0) == {}  # a town has one part
+
+
+def test_eval_rm_shows_acceptance_under_near_references(tmp_path):
+    def one_part_is_enough(triples):
+        return np.array([float(any(f" {p}" in t.completion for p in t.reference_answer.split())) for t in triples])
+
+    write_triples(path := tmp_path / "dates.jsonl", DATED)
+    judges = {"reads": reads_reference, "lenient": one_part_is_enough}
+    settings = EvalSettings(verifier=None, probes=False, bootstrap_samples=20, judges=judges)
+    found = evaluate_files([str(path)], settings)
+    part = found["files"][str(path)]
+    assert part["near_reference"]["lenient"]["accepted"] == 1.0 and part["near_reference"]["reads"]["accepted"] == 0.0
+    assert part["wrong_reference"] == {}  # no two of these dates are alike but for a number
+    text = "\n".join(as_lines(found))
+    assert (
+        "counterfactual acceptance by lenient: 1.000 (0.510 to 1.000) of 4 right completions under a near wrong" in text
+    )
+
+
+def test_near_counterfactuals_are_made_of_right_completions():
+    made = near_counterfactuals(DATED, 0.25, 0)
+    assert len(made) == 2 and made == near_counterfactuals(DATED, 0.25, 0)
+    assert all(" " in t.completion[7:] and not t.correct and t.reference_answer not in DATES for t in made)
+    assert len(near_counterfactuals(DATED, 1.0, 0)) == 4 and near_counterfactuals(DATED, 0.0, 0) == []
+    assert near_counterfactuals(DATED[1::2], 1.0, 0) == []
+
+
 def test_the_questions_that_training_holds_out_can_be_measured_alone(towns_file):
     kept = select_heldout(TRIPLES, EvalSettings(heldout=0.5, seed=3))
     assert kept == split_by_question(TRIPLES, 0.5, 3)[1] and 0 < len(kept) < len(TRIPLES)
@@ -165,6 +218,13 @@ def test_training_data_has_what_the_settings_ask_for(towns_file, tmp_path):
     assert len(train) > 16 and train[4:16] == TRIPLES and sum(t.correct for t in train[:4]) == 2
     wrong = [t for t in train[16:] if not t.correct]
     assert len([t for t in wrong if t.completion != "Bonn"]) == 2 + 6
+    write_triples(path := tmp_path / "dates.jsonl", DATED)
+    dated, _ = training_data(
+        RewardModelTrainConfig(
+            "nano", [str(path)], str(tmp_path), heldout_fraction=0.0, augment_counterfactual_near=0.5
+        )
+    )
+    assert dated[:8] == DATED and [t.correct for t in dated[8:]] == [False] * 4
     _, some = data(heldout_fraction=0.5, heldout_size=3, seed=3)
     assert len(some) == 3
     with pytest.raises(BadInputError, match="train_sizes has 1 numbers for 2 train_files"):

@@ -21,6 +21,7 @@ from cooper_rl.evaluation.judges import (
     measure_twice,
     rule_scores,
     share_rejected,
+    under_near_wrong_references,
     under_wrong_references,
 )
 from cooper_rl.evaluation.metrics import Bools, Floats, bootstrap, metrics_of
@@ -111,18 +112,26 @@ def measure_set(triples: list[LabelledCompletion], judges: dict[str, Judge], set
     correct_B = np.array([t.correct for t in triples])
     asked = {judge: best_of_references(ask) if settings.aliases else ask for judge, ask in judges.items()}
     scores = {judge: ask(triples) for judge, ask in asked.items()}
-    other = under_wrong_references(triples, settings.seed)
-    readers = [judge for judge in judges if other and judge != "always wrong"]
-    under_other = {judge: dict(zip(other, judges[judge](list(other.values())), strict=True)) for judge in readers}
+    far, near = (make(triples, settings.seed) for make in (under_wrong_references, under_near_wrong_references))
     return {
         "records": len(triples),
         "right": int(correct_B.sum()),
         "with_aliases": sum(bool(t.aliases) for t in triples) if settings.aliases else 0,
         "judges": {judge: with_intervals(s, correct_B, settings) for judge, s in scores.items()},
-        "wrong_reference": {judge: measure_twice(scores[judge], under_other[judge], correct_B) for judge in readers},
+        "wrong_reference": ask_twice(far, judges, scores, correct_B),
+        "near_reference": ask_twice(near, judges, scores, correct_B),
         "by_type": by_group([answer_type(t.reference_answer) for t in triples], scores, correct_B),
         "by_source": by_group([t.source for t in triples], scores, correct_B),
     }
+
+
+def ask_twice(
+    other: dict[int, LabelledCompletion], judges: dict[str, Judge], scores: dict[str, Floats], correct_B: Bools
+) -> dict[str, Any]:
+    """What each judge that reads the reference accepts under wrong ones too; nothing where no triple has one."""
+    readers = [judge for judge in judges if other and judge != "always wrong"]
+    under_other = {judge: dict(zip(other, judges[judge]([*other.values()]), strict=True)) for judge in readers}
+    return {judge: measure_twice(scores[judge], under_other[judge], correct_B) for judge in readers}
 
 
 def select_heldout(triples: list[LabelledCompletion], settings: EvalSettings) -> list[LabelledCompletion]:
@@ -203,12 +212,14 @@ def wrong_reference_lines(part: dict[str, Any]) -> list[str]:
     """What a set's figures say of its references, as lines of text."""
     aliases = part["with_aliases"]
     lines = [f"  {aliases} with aliases, each scored under the one that it fits best"] if aliases else []
-    for judge, row in part["wrong_reference"].items():
-        low, high = row["accepted_interval"]
-        lines.append(
-            f"  counterfactual acceptance by {judge}: {row['accepted']:.3f} ({low:.3f} to {high:.3f}) of {row['right']}"
-            f" right completions under a wrong reference; balanced accuracy when asked twice {row['asked_twice']:.3f}"
-        )
+    for key, kind in (("wrong_reference", "a wrong reference"), ("near_reference", "a near wrong reference")):
+        for judge, row in part[key].items():
+            low, high = row["accepted_interval"]
+            lines.append(
+                f"  counterfactual acceptance by {judge}: {row['accepted']:.3f} ({low:.3f} to {high:.3f}) of"
+                f" {row['right']} right completions under {kind}; balanced accuracy when asked twice"
+                f" {row['asked_twice']:.3f}"
+            )
     return lines
 
 

@@ -1,8 +1,8 @@
 """Judges of labelled completions, each a function from triples to scores, and what they make of reference answers.
 
 The rule and a language model are judges beside the reward model. Each is asked under the best of several right
-references, and under a wrong one, which is that of another question of the set. A right completion is wrong under it. A
-judge that accepts the completion all the same has not read the reference.
+references, and under a wrong one: that of another question of the set, or a near one, with one part of another. A right
+completion is wrong under both. A judge that accepts it all the same has not read the reference, or not all of it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from cooper_rl.labelling.candidate import judge_prompt, read_vote
 from cooper_rl.records import THRESHOLD, LabelledCompletion, Verdict
 from cooper_rl.settings.files import resolve_model
 from cooper_rl.synthesis.exclusion import bare
+from cooper_rl.synthesis.near_reference import under_near_references
 from cooper_rl.synthesis.other_reference import AnswerPool, counterfactual
 from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm.triples import Confusion
@@ -78,6 +79,13 @@ def under_wrong_references(triples: Sequence[LabelledCompletion], seed: int) -> 
     pool = AnswerPool(dict.fromkeys(t.reference_answer for t in triples))
     found = ((place, counterfactual(triple, pool, rng)) for place, triple in enumerate(triples))
     return {place: other for place, other in found if other is not None}
+
+
+def under_near_wrong_references(triples: Sequence[LabelledCompletion], seed: int) -> dict[int, LabelledCompletion]:
+    """As `under_wrong_references`, with one part of another answer: those that the rule `auto` proves wrong."""
+    pool = AnswerPool(dict.fromkeys(t.reference_answer for t in triples))
+    with RuleVerifier("auto") as rule:
+        return under_near_references(triples, pool, random.Random(f"near-references-{seed}"), rule)
 
 
 def share_rejected(judge: Judge, triples: Sequence[LabelledCompletion], seed: int) -> tuple[float, float]:

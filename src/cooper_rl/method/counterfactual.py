@@ -21,7 +21,8 @@ from cooper_rl.method.protocols import Ranks, RewardModel
 from cooper_rl.method.reward import Reward
 from cooper_rl.records import THRESHOLD, Batch, ContrastivePair, LabelledCompletion, Report, Rollout, Triple, Verdict
 from cooper_rl.synthesis.exclusion import CHOICE, DECISION, bare, excludes, kind_of, states
-from cooper_rl.synthesis.other_reference import AnswerPool, nearest_first
+from cooper_rl.synthesis.near_reference import draw_near, nearest_first
+from cooper_rl.synthesis.other_reference import AnswerPool
 from cooper_rl.verifiers import RuleVerifier
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 SOURCE = "counterfactual"  # of pairs whose negative has another reference than the positive
 SPARE = 3  # wrong references that are drawn for a prompt beyond those wanted, since completions may state some
-NEAR = 8  # near wrong references that are made for a prompt, since the rule may prove few of them wrong
 OF_GROUP = 4  # answers stated by its group that a completion is asked under, by the form `best_fit`
 MENTIONED = 2  # other answers mentioned at its end that a completion is asked under
 END = 200  # characters at the end of a completion in which other answers are looked for
@@ -182,7 +182,7 @@ class Counterfactual(Monitor):
             far[question] = pool.draw(rollout.sample.references, rng, count, rollout.question)
             near[question] = []
             if self.settings.counterfactual_near:
-                near[question] = pool.draw_near(rollout.reference_answer, self._rng("near", step, rollout), NEAR)
+                near[question] = draw_near(pool, rollout.reference_answer, self._rng("near", step, rollout))
         drawn = (*far.items(), *near.items())
         self._judge((references, other) for (_, references), others in drawn for other in others)
         found = {}

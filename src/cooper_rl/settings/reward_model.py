@@ -145,6 +145,9 @@ class AugmentationSettings:
     augment_counterfactual: float = setting(0.0, least=0, most=1)
     """Share of each file's triples to repeat under a wrong reference answer, that of another question, and to label
     wrong; right completions come first."""
+    augment_counterfactual_near: float = setting(0.0, least=0, most=1)
+    """The same with near wrong references, the right one with one part of another (12 March for 12 February), and right
+    completions alone. Taken are those that the rule `auto` proves wrong."""
     augment_mentions: float = setting(0.0, least=0, most=1)
     """Share of the triples to repeat with a made-up completion that names the right answer and another question's; it
     is right if it settles on the right one."""

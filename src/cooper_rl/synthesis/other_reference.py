@@ -31,7 +31,6 @@ CAPACITY = 4096  # answers that a pool keeps beside those that it began with; it
 TRIES = 8  # answers that are looked at for each one that is wanted
 MAX_WORDS = 8  # an answer with more words is not looked for in completions
 _OPTIONS = ("A", "B", "C", "D")  # those of a question that names none, until two are known
-_PARTS = (re.compile(r"\d+|[^\W\d_]+"), re.compile(r"\d|[^\W\d_]+"))  # words and numbers, words and digits
 _NAMED_OPTION = re.compile(r"^\s*\(?([A-J])[).:]|\(([A-J])\)", re.MULTILINE)
 SETTLED = (  # on the first answer, after the second was named
     *("It is {0}, not {1}.", "I first thought of {1}, but it is {0}.", "{1}? No, {0}.", "Not {1} but {0}"),
@@ -106,14 +105,6 @@ class AnswerPool:
             return self._options(references, rng, count, question)
         return _draw(self.by_kind.get(kind, []), references, rng, count)
 
-    def draw_near(self, reference: str, rng: random.Random, count: int) -> list[str]:
-        """Up to `count` answers made of the reference and one part of another answer of its kind, each once.
-
-        So 12 March is made of 12 February. Whether one excludes the reference is for a rule to prove.
-        """
-        kind = kind_of(reference)
-        return [] if kind in (DECISION, CHOICE) else _made_near(self.by_kind.get(kind, []), reference, rng, count)
-
     def draw_any(self, references: Sequence[str], rng: random.Random, count: int) -> list[str]:
         """As `draw`, of any kind: for a reference that is the only one of its kind."""
         return _draw(list(self.known.values()), references, rng, count)
@@ -144,12 +135,6 @@ class AnswerPool:
         return list(found.values())[:count]
 
 
-def nearest_first(completion: str, others: Iterable[str]) -> list[str]:
-    """The answers that share most words with a completion first; else they keep their order."""
-    words = set(in_words(completion).split())
-    return sorted(others, key=lambda other: -len(words & set(in_words(other).split())))
-
-
 def _words_of(answer: str) -> tuple[str, str]:
     """The first word of an answer, and all its words; "" for each where it has none."""
     words = in_words(answer).strip()
@@ -165,20 +150,6 @@ def _draw(pool: Sequence[str], references: Sequence[str], rng: random.Random, co
         if excludes(references, other):
             drawn.setdefault(bare(other), other)
     return list(drawn.values())
-
-
-def _made_near(pool: Sequence[str], reference: str, rng: random.Random, count: int) -> list[str]:
-    made: dict[str, str] = {}
-    for _ in range(TRIES * count if pool else 0):
-        parts = rng.choice(_PARTS)
-        own, theirs = list(parts.finditer(reference)), parts.findall(rng.choice(pool))
-        if len(own) < 2 or len(own) != len(theirs):
-            continue
-        at = rng.randrange(len(own))
-        near = reference[: own[at].start()] + theirs[at] + reference[own[at].end() :]
-        if bare(near) != bare(reference):
-            made.setdefault(bare(near), near)
-    return list(made.values())[:count]
 
 
 def counterfactual(triple: LabelledCompletion, pool: AnswerPool, rng: random.Random) -> LabelledCompletion | None:

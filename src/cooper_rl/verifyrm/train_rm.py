@@ -20,6 +20,7 @@ from cooper_rl.records import THRESHOLD, LabelledCompletion
 from cooper_rl.settings.files import check_model_folder, is_adapters, resolve_model, written_base
 from cooper_rl.settings.reward_model import RewardModelTrainConfig
 from cooper_rl.synthesis.augment import augment_triples
+from cooper_rl.synthesis.near_reference import near_counterfactuals
 from cooper_rl.synthesis.other_reference import counterfactuals, mentioning_two, under_aliases
 from cooper_rl.verifyrm.losses import bce_loss
 from cooper_rl.verifyrm.model import VerifyRM, VerifyRMSettings
@@ -149,6 +150,8 @@ def training_data(config: RewardModelTrainConfig) -> tuple[list[LabelledCompleti
     train = [triple for triples in files for triple in triples]
     other = [each for triples in files for each in under_aliases(triples, config.augment_aliases, config.seed)]
     other += [t for triples in files for t in counterfactuals(triples, config.augment_counterfactual, config.seed)]
+    near = config.augment_counterfactual_near
+    other += [t for triples in files for t in near_counterfactuals(triples, near, config.seed)]
     other += [t for triples in files for t in mentioning_two(triples, config.augment_mentions, config.seed)]
     train = augment_triples(train, config, seed=config.seed, steps=config.prefix_steps)
     return [*train, *other], heldout
