@@ -216,6 +216,12 @@ def test_why_it_is_open(reference, completion, reason):
         "Anything but Brno.",
         "Brno was my first idea. It is Graz.",
         "I am not sure. Brno, perhaps.",
+        "Brno versus Graz",
+        "Ann ate in Brno and Bo ate in Graz.",
+        "Ann ate in Graz, while Bo slept in Brno.",
+        "It was in Brno, while Bo slept in Graz.",
+        "Ann saw Brno and Bo saw Graz.",
+        "Brno won the cup, whereas Graz won the league.",
     ],
 )
 def test_candidates_and_guesses_are_never_correct(completion):
@@ -232,6 +238,23 @@ def test_candidate_years_are_never_correct(completion):
 @pytest.mark.parametrize(
     ("reference", "completion"),
     [
+        ("1 April", "It was on April 1 and April 28."),
+        ("1 April", "It was on the 1st of April, and on the 28th of November."),
+        ("1 April", "It was on April 1, also on May 2."),
+        ("1 April", "It was on April 1 of May."),
+        ("1 April", "On April 1 (May 1)."),
+        ("1 April", "It was April 1, and Ann came home on May 2."),
+        ("34 pounds", "34 pounds for the coat and Ann paid 8 pounds for the lamp."),
+        ("the station", "It was at the station, and Ann waited at the school."),
+    ],
+)
+def test_a_second_date_amount_or_place_leaves_it_open(reference, completion):
+    assert explain(reference, completion).verdict is OPEN
+
+
+@pytest.mark.parametrize(
+    ("reference", "completion"),
+    [
         ("Graz", "It lies in Graz, Styria."),
         ("Holm", "It was Ada Marie Holm."),
         ("sand lizard", "common sand lizard"),
@@ -240,6 +263,12 @@ def test_candidate_years_are_never_correct(completion):
         ("season 6", "It is in the sixth season."),
         ("UK", "It is made in the United Kingdom."),
         ("Ada Marie Holm", "Ada M. Holm"),
+        ("Ann Lee", "Ann Lee won the cup and Ann kept it."),
+        ("Ann Lee", "It was directed by Ann Lee and Bo Hill wrote the music."),
+        ("Graz", "It was made in Graz and Ann Lee liked it."),
+        ("1 April 1990", "She was born on April 1, 1990 and died on May 3, 2000."),
+        ("Brno", "Brno is the capital, and Graz lies in Styria."),
+        ("Ann Lee", "The film starred Bo Hill as the king and Ann Lee as the queen."),
     ],
 )
 def test_what_only_looks_like_candidates_is_correct(reference, completion):

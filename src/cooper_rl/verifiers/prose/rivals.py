@@ -1,9 +1,13 @@
-"""Whether a text offers other answers beside the one at a place: a list of candidates, or the same sentence again."""
+"""Whether a text offers other answers beside the one at a place.
+
+They stand in a list of candidates, in the same sentence said again, or in a clause about somebody else.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from cooper_rl.verifiers.prose.stance import Place, Sentence
 from cooper_rl.verifiers.prose.writing import Token, Written
@@ -31,6 +35,9 @@ _INLINE_MARKER = re.compile(r"(?:^|\s)(?:\(?\d{1,2}\)|\(?[A-Ha-h]\)|\d\.)\s")
 _DASH = re.compile(r"\s-\s")
 _LINKING = frozenset(("of", "in", "on", "at", "by", "to", "for", "from", "with", "as", "de", "la", "von", "van"))
 _PRONOUNS = frozenset(("it", "he", "she", "they", "this", "that", "there", "these", "those", "who", "which"))
+_CLAUSE_JOINTS = frozenset(("and", "while", "whereas", "but"))
+_AUXILIARIES = frozenset(("is", "are", "was", "were", "be", "been", "has", "have", "had"))
+_PLACED = frozenset(("in", "on", "at", "by", "to", "for", "from", "with"))  # what names stand behind
 
 
 def is_in_list(place: Place, asked: int = 1) -> bool:
@@ -127,6 +134,49 @@ def is_repeated_with_another(place: Place, sentences: Sequence[Sentence]) -> boo
             end = at + 1 if same_after else at + len(answer)
             if keys[max(0, end - len(answer)) : end] != answer:
                 return True
+    return False
+
+
+def is_beside_another_clause(place: Place) -> bool:
+    """Whether its sentence says the same of somebody else too: "Ann sang and Bo sang", "in Rome, while Bo ate in Oslo".
+
+    Such a sentence answers two questions, so that it may be only quoted. The second clause begins with a name. It has
+    the verb of the first, or a name, number or date where the first has its own: behind the same preposition.
+    """
+    tokens, own = place.whole.tokens, place.sentence
+    for joint in range(own.first + 1, own.last - 2):
+        if tokens[joint].word not in _CLAUSE_JOINTS or place.first <= joint < place.last:
+            continue
+        left, right = tokens[own.first : joint], tokens[joint + 1 : own.last]
+        verb = next((token for token in right[1:] if not token.capital), None)
+        between = place.whole.text[min(place.start, right[0].start) : max(place.start, right[0].start)]
+        if not right[0].capital or verb is None or not _may_be_verb(verb, place.whole.text) or _STOP.search(between):
+            continue
+        if verb.word not in _AUXILIARIES and any(token.word == verb.word for token in left):
+            return True
+        if _has_in_its_role(place, right if place.first < joint else left):
+            return True
+    return False
+
+
+def _may_be_verb(token: Token, text: str) -> bool:
+    other = token.word in _LINKING | _CLAUSE_JOINTS | _PRONOUNS or token.word.endswith("ing")
+    participle = text.startswith(" by ", token.end)  # "the empire led by Darius"
+    return _kind(token) == "word" and not (other or participle) and text[token.start - 1] == " "
+
+
+def _has_in_its_role(place: Place, clause: Sequence[Token]) -> bool:
+    """Whether another clause has another date or amount, or a name behind the preposition that the place has."""
+    tokens, text, before = place.whole.tokens, place.whole.text, place.previous
+    answer, unit = tokens[place.first], tokens[place.first + 1] if _inside(place.sentence, place.first + 1) else None
+    if answer.date:
+        return any(token.date and token.key != answer.key for token in clause)
+    lead = text[before.start : answer.start].lower() if before and before.word in _PLACED else None  # "in the "
+    for token, following in pairwise(clause):
+        amount = answer.is_figure and token.is_figure and unit and following.key == unit.key and token.key != answer.key
+        placed = text[token.start : following.start].lower() == lead and _kind(following) == _kind(answer)
+        if amount or (placed and following.key != answer.key):
+            return True
     return False
 
 

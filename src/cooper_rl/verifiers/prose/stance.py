@@ -65,7 +65,9 @@ _REGRET = re.compile(
 )
 _IF = re.compile(r"\b(?:if|unless|whether)\b", re.IGNORECASE)
 _MORE = r"(?! (?:more|less|so|later|earlier|older|younger|higher|lower)\b)"
-_OR_AFTER = re.compile(rf"(?:\W*\b\w+\b){{0,4}}?\W*\b(?:and/)?or\b{_MORE}|\s*/|\s*\|", re.IGNORECASE)
+_OR_AFTER = re.compile(
+    rf"(?:\W*\b\w+\b){{0,4}}?\W*\b(?:and/)?or\b{_MORE}|\s*/|\s*\||\W*(?:versus|vs\.?)\s", re.IGNORECASE
+)
 _ALSO_AFTER = re.compile(r"\W*(?:as well as|plus|then)\s+(?=[A-Z\d])")
 _OR_BEFORE = re.compile(r"(?:\bor\b|/|\bversus\b|\bvs\.?)\W*(?:\w+\W+){0,2}$", re.IGNORECASE)
 _VERB = re.compile(
@@ -88,11 +90,17 @@ _LARGER = frozenset(
         *("eastern", "western", "central"),
     )
 )
+_MONTHS = "|".join(MONTHS)
 _CALENDAR = frozenset((*WEEKDAYS, *MONTHS))
 _KIND = frozenset(("river", "mountains", "mountain", "ocean", "sea"))  # after a name, they add nothing
 _QUANTITY = re.compile(
     r"\b(?:at (?:least|most)|over|under|up to|(?:more|less|fewer|later|earlier|older|younger|higher|lower) than"
     r"|before|after|until|minus|not)\W*$",
+    re.IGNORECASE,
+)
+_DATE_BESIDE = re.compile(  # after a date: a further one, or another month
+    rf"\W*(?:,|and|also|and also) (?:on )?(?:the )?(?:\d{{1,2}}(?:st|nd|rd|th)? (?:of )?)?(?:{_MONTHS})\b"
+    rf"| of (?:{_MONTHS})\b|\s*\((?:the )?(?:\d{{1,2}}(?:st|nd|rd|th)? (?:of )?)?(?:{_MONTHS})\b",
     re.IGNORECASE,
 )
 _ANOTHER = re.compile(  # what stands before a number, date or day that makes it another one
@@ -297,6 +305,8 @@ def _is_other_quantity(place: Place) -> bool:
         return False
     if any(token.key == RANGE for token in tokens):  # from 1985 to 1993
         return False
+    if tokens[-1].date and _DATE_BESIDE.match(place.after):
+        return True
     begins = re.search(r"\bfrom\W*$", place.before) and _RANGED.match(place.after)
     other = _ANOTHER.search(place.before) or _ERA.match(place.after)
     return bool(not begins and (other or (tokens[0].date and _RANGED.match(place.after))))

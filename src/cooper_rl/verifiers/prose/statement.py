@@ -22,6 +22,7 @@ from cooper_rl.verifiers.math.words import MONTHS, WEEKDAYS, Date, Words
 from cooper_rl.verifiers.prose.references import dates_of, may_be_year, parts, ways_to_say, without_lead
 from cooper_rl.verifiers.prose.rivals import (
     is_among_fragments,
+    is_beside_another_clause,
     is_in_list,
     is_reconsidered,
     is_repeated_with_another,
@@ -170,7 +171,7 @@ def _states_any(places: Sequence[tuple[int, int]], whole: Written, marked: bool,
         and not is_in_list(place, asked)
         and not is_among_fragments(place, still_meant, asked)
         and not is_reconsidered(place, still_meant)
-        and (asked > 1 or not is_repeated_with_another(place, still_meant))
+        and (asked > 1 or not (is_beside_another_clause(place) or is_repeated_with_another(place, still_meant)))
         for place in found
     )
 
