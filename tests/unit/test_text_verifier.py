@@ -217,6 +217,8 @@ def test_why_it_is_open(reference, completion, reason):
         "Brno was my first idea. It is Graz.",
         "I am not sure. Brno, perhaps.",
         "Brno versus Graz",
+        "It was Brno, alternatively Graz.",
+        "Brno, failing that Graz",
         "Ann ate in Brno and Bo ate in Graz.",
         "Ann ate in Graz, while Bo slept in Brno.",
         "It was in Brno, while Bo slept in Graz.",

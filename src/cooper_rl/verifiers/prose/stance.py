@@ -66,7 +66,9 @@ _REGRET = re.compile(
 _IF = re.compile(r"\b(?:if|unless|whether)\b", re.IGNORECASE)
 _MORE = r"(?! (?:more|less|so|later|earlier|older|younger|higher|lower)\b)"
 _OR_AFTER = re.compile(
-    rf"(?:\W*\b\w+\b){{0,4}}?\W*\b(?:and/)?or\b{_MORE}|\s*/|\s*\||\W*(?:versus|vs\.?)\s", re.IGNORECASE
+    rf"(?:\W*\b\w+\b){{0,4}}?\W*\b(?:and/)?or\b{_MORE}|\s*/|\s*\|"
+    r"|\W*(?:(?:versus|vs\.?)\s|(?:alternatively|otherwise|failing that)\b)",
+    re.IGNORECASE,
 )
 _ALSO_AFTER = re.compile(r"\W*(?:as well as|plus|then)\s+(?=[A-Z\d])")
 _OR_BEFORE = re.compile(r"(?:\bor\b|/|\bversus\b|\bvs\.?)\W*(?:\w+\W+){0,2}$", re.IGNORECASE)
