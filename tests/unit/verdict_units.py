@@ -49,6 +49,19 @@ def with_unit(rng: random.Random, number: object, unit: str) -> str:
     return rng.choice(TEXT_UNITS).replace("@", str(number)).replace("#", unit)
 
 
+@cases(PROSE)
+def what_a_length_or_age_is_of(rng: random.Random) -> Iterator[Case]:
+    number, (unit, name, other) = rng.randrange(3, 95), rng.choice(LABELS[:4])
+    of = rng.choice(("long", "high", "tall", "wide", "deep", "thick", "away", "apart", "in length", "in all"))
+    yield f"{number} {name}", f"It is {number} {unit} {of}.", RIGHT
+    yield f"{number} {unit}", f"The answer is {number} {name} {of}.", RIGHT
+    yield f"{number}", f"It is {number} {name} {of}.", RIGHT
+    yield f"{number} {name}", f"It is {number} {other} {of}.", WRONG
+    yield f"{number} {name}", f"It is {number + 1} {name} {of}.", WRONG
+    yield f"{number} years", f"She is {number} years old.", RIGHT
+    yield f"{number} years", f"She is {number} years older.", OPEN
+
+
 @cases(LATEX)
 def unit_prefixes(rng: random.Random) -> Iterator[Case]:
     large, small, factor = rng.choice(PREFIXES)

@@ -272,6 +272,11 @@ def other_unit(value: Fraction, other: Fraction, unit: str) -> bool:
     return unit in ("degC", "degF", "kelvin") or max(ratio, 1 / ratio) in _STEPS.get(unit, _TENS)
 
 
+_DIMENSION = re.compile(  # what a length or an age is of: "26 km long"
+    r"(?<=\w) (?:long|high|tall|wide|deep|thick|old|away|apart|in (?:length|height|width|depth|total|all)|altogether)\Z"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Labelled:
     """A numeral with what is written after it. `unit` is in pint's writing, `label` has any other words."""
@@ -307,7 +312,7 @@ def without_label(body: str) -> Labelled:
 def _read_labelled(numeral: str, gap: str, marked: bool, text: str) -> Labelled | None:
     if _COUNTER.fullmatch(text) and not _MANY.search(text):
         return Labelled(numeral, label=text)
-    if (marked or _is_apart(text, gap)) and (unit := known_unit(text)):
+    if (marked or _is_apart(text, gap)) and (unit := known_unit(_DIMENSION.sub("", text))):
         return Labelled(numeral, unit)
     first, _, others = text.partition(" ")
     short = first if others or len(first) > 1 or marked else ""  # 5k may be five times k
