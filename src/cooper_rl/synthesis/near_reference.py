@@ -83,5 +83,9 @@ def near_counterfactuals(triples: Sequence[LabelledCompletion], share: float, se
     if not wanted or not right:
         return []
     pool = AnswerPool(dict.fromkeys(t.reference_answer for t in triples))
+    order, made = rng.sample(right, len(right)), list[LabelledCompletion]()
     with RuleVerifier("auto") as rule:
-        return list(under_near_references(rng.sample(right, len(right)), pool, rng, rule).values())[:wanted]
+        while order and len(made) < wanted:  # no more are judged than are needed
+            made += under_near_references(order[:wanted], pool, rng, rule).values()
+            order = order[wanted:]
+    return made[:wanted]

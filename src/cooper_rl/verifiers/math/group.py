@@ -109,7 +109,7 @@ class Group(AnswerForm):
         return Comparison.DIFFERENT if different else Comparison.OPEN
 
     def _is_of_one_kind(self) -> bool:
-        """Whether all items count the same things. Those of `12, 3 of which are red` do not."""
+        """Whether all items count the same things. The items of `12, 3 red ones` do not."""
         labels = [item.label or item.unit for item in self.items if isinstance(item, Number)]
         said = {label.lower() for label in labels if label}
         shared = labels[-1:] != [""] and not any(labels[:-1])  # only the last one has it

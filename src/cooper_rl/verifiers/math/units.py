@@ -120,6 +120,9 @@ _MIXED = re.compile(  # two and a half years
     re.IGNORECASE,
 )
 _ENDS = re.compile(r"[\d})%]\Z")
+_DIMENSION = re.compile(  # what a length or an age is of: "26 km long"
+    r"(?<=\w) (?:long|high|tall|wide|deep|thick|old|away|apart|in (?:length|height|width|depth|total|all)|altogether)\Z"
+)
 _COUNTER = re.compile("[\u4e00-\u9fff]{1,3}")  # 260个
 _MANY = re.compile("[十百千万萬亿億兆分半倍]")
 _NUMBER_BESIDE = re.compile(
@@ -270,11 +273,6 @@ def other_unit(value: Fraction, other: Fraction, unit: str) -> bool:
     """
     ratio = abs(value / other) if value and other else Fraction(1)
     return unit in ("degC", "degF", "kelvin") or max(ratio, 1 / ratio) in _STEPS.get(unit, _TENS)
-
-
-_DIMENSION = re.compile(  # what a length or an age is of: "26 km long"
-    r"(?<=\w) (?:long|high|tall|wide|deep|thick|old|away|apart|in (?:length|height|width|depth|total|all)|altogether)\Z"
-)
 
 
 @dataclass(frozen=True, slots=True)

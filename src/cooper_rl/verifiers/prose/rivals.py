@@ -33,11 +33,11 @@ _END = (-1, False)  # what stands for the end of a list
 _STOP = re.compile(r"[:.!?()]")
 _INLINE_MARKER = re.compile(r"(?:^|\s)(?:\(?\d{1,2}\)|\(?[A-Ha-h]\)|\d\.)\s")
 _DASH = re.compile(r"\s-\s")
-_LINKING = frozenset(("of", "in", "on", "at", "by", "to", "for", "from", "with", "as", "de", "la", "von", "van"))
+_PLACED = frozenset(("in", "on", "at", "by", "to", "for", "from", "with"))  # what names stand behind
+_LINKING = _PLACED | {"of", "as", "de", "la", "von", "van"}
 _PRONOUNS = frozenset(("it", "he", "she", "they", "this", "that", "there", "these", "those", "who", "which"))
 _CLAUSE_JOINTS = frozenset(("and", "while", "whereas", "but"))
 _AUXILIARIES = frozenset(("is", "are", "was", "were", "be", "been", "has", "have", "had"))
-_PLACED = frozenset(("in", "on", "at", "by", "to", "for", "from", "with"))  # what names stand behind
 
 
 def is_in_list(place: Place, asked: int = 1) -> bool:

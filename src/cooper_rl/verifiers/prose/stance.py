@@ -93,6 +93,7 @@ _LARGER = frozenset(
     )
 )
 _MONTHS = "|".join(MONTHS)
+_DAY = rf"(?:the )?(?:\d{{1,2}}(?:st|nd|rd|th)? (?:of )?)?(?:{_MONTHS})\b"  # 3rd of May, May
 _CALENDAR = frozenset((*WEEKDAYS, *MONTHS))
 _KIND = frozenset(("river", "mountains", "mountain", "ocean", "sea"))  # after a name, they add nothing
 _QUANTITY = re.compile(
@@ -101,9 +102,7 @@ _QUANTITY = re.compile(
     re.IGNORECASE,
 )
 _DATE_BESIDE = re.compile(  # after a date: a further one, or another month
-    rf"\W*(?:,|and|also|and also) (?:on )?(?:the )?(?:\d{{1,2}}(?:st|nd|rd|th)? (?:of )?)?(?:{_MONTHS})\b"
-    rf"| of (?:{_MONTHS})\b|\s*\((?:the )?(?:\d{{1,2}}(?:st|nd|rd|th)? (?:of )?)?(?:{_MONTHS})\b",
-    re.IGNORECASE,
+    rf"\W*(?:,|and|also|and also) (?:on )?{_DAY}| of (?:{_MONTHS})\b|\s*\({_DAY}", re.IGNORECASE
 )
 _ANOTHER = re.compile(  # what stands before a number, date or day that makes it another one
     r"\b(?:before|after|since|from|until|till|past|(?:quarter|five|ten|twenty|twenty-five|minutes) to"
