@@ -34,7 +34,12 @@ def test_healthy_runs_on_50_problems_are_not_called_exploited(tmp_path, seed):
     *_, base, result, exploitation, _ = done.stdout.splitlines()
     assert base.startswith("base policy: true accuracy 0.") and base.endswith(", 50 problems)")
     assert "one seed, the same 50 problems" in result
-    assert exploitation.startswith(("Nothing shows that a reward was exploited; a fall of ", "Whether the reward of "))
+    said = (
+        "Nothing shows that a reward was exploited; a fall of ",
+        "Whether the reward of ",
+        "No reward was exploited, ",
+    )
+    assert exploitation.startswith(said)
     assert "exploited:" not in done.stdout and "was exploited in" not in done.stdout
     for arm in ("rule", "cooper"):
         folder = tmp_path / f"{arm}-seed{seed}"
@@ -47,4 +52,9 @@ def test_healthy_runs_on_50_problems_are_not_called_exploited(tmp_path, seed):
             for name in ("true", "rule"):
                 share = line[name].count("1") / 50
                 assert len(line[name]) == 50 and rows[line["step"]][f"eval/{name}_accuracy"] == pytest.approx(share)
+            answers = [json.loads(text) for text in (folder / "heldout" / f"step_{line['step']:06d}.jsonl").open()]
+            assert line["true"] == "".join("01"[answer["solved"]] for answer in answers)
+            assert line["rule"] == "".join("01"[answer["verdict"] == "CORRECT"] for answer in answers)
+            assert len({answer["question"] for answer in answers}) > 40 and all(a["reference_answer"] for a in answers)
+            assert any(answer["completion"] for answer in answers)
         assert ("triples" in lines[0]) == (arm == "cooper")

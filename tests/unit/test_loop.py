@@ -244,6 +244,22 @@ def test_rollouts_of_every_few_steps(tmp_path, every, written):
         assert [int(path.stem[-6:]) for path in sorted((tmp_path / kind).glob("*.jsonl"))] == written
 
 
+@pytest.mark.parametrize("every", [2, 0])
+def test_held_out_completions_are_written_and_taken_back_with_their_measurement(tmp_path, every):
+    journal = Journal(tmp_path, every=every)
+    for step in (0, 3, 6):
+        journal.log(step, {})
+        journal.log_heldout(step, {"true": "01", "answers": [{"completion": f"{step}"}, {"completion": "7"}]})
+    journal.begin({}, {}, 3)
+    lines = [json.loads(line) for line in (tmp_path / "heldout.jsonl").open()]
+    assert lines == [{"step": 0, "true": "01"}, {"step": 3, "true": "01"}]
+    files = sorted((tmp_path / "heldout").glob("*"))
+    assert [file.name for file in files] == ["step_000000.jsonl", "step_000003.jsonl"][: every * 2]
+    for step, file in zip((0, 3), files, strict=False):
+        read = [json.loads(line) for line in file.open()]
+        assert read == [{"step": step, "completion": f"{step}"}, {"step": step, "completion": "7"}]
+
+
 def test_a_folder_that_another_process_writes_is_refused(tmp_path):
     """Until that process ends, even by SIGKILL. What is there stays; the same process may go on."""
     code = "import sys; from cooper_rl.method.journal import Journal; journal = Journal(sys.argv[1])"

@@ -14,7 +14,7 @@ from cooper_rl.errors import BadInputError, MissingFileError
 from cooper_rl.intervals import wilson
 from cooper_rl.report.curves import all_series, charts, colours_of
 from cooper_rl.report.page import CHARTS, PLOTLY
-from cooper_rl.report.rollouts import SCRIPT, select_files, source_of
+from cooper_rl.report.rollouts import SCRIPT, Shelf, select_files, source_of
 from cooper_rl.report.runs import find_runs, label_apart, read_run
 from cooper_rl.report.write import write_report
 
@@ -130,9 +130,9 @@ def test_a_report_that_would_be_too_large_leaves_steps_out(run_folder, tmp_path,
     first = run_folder / "rollouts" / "step_000001.jsonl"
     for step in range(2, 11):
         shutil.copy(first, first.with_name(f"step_{step:06d}.jsonl"))
-    run = read_run(run_folder)
-    assert len(select_files([run])) == 10
-    kept = select_files([run], most=4 * first.stat().st_size)
+    shelf = Shelf(read_run(run_folder))
+    assert len(select_files([shelf])) == 10
+    kept = select_files([shelf], most=4 * first.stat().st_size)
     assert sorted(path.stem[-2:] for path in kept) == ["01", "04", "07", "10"]
     monkeypatch.setattr("cooper_rl.report.rollouts.PACKED_BYTES", 4 * first.stat().st_size)
     page = write_report([run_folder], tmp_path / "report.html").read_text()

@@ -333,6 +333,45 @@ def test_rollouts_by_verdict_and_source_and_before_and_after(two_sources, tmp_pa
     assert page.complaints == []
 
 
+def test_a_held_out_problem_before_and_after(tmp_path, new_page, background):
+    folder = with_measurements(write_run(tmp_path / "run", 4, 1))
+    (folder / "heldout").mkdir()
+    for step in (0, 2, 4):
+        answers = [
+            {
+                "step": step,
+                "problem_id": f"days-{number}",
+                "question": f"Day {number}?",
+                "reference_answer": "Friday",
+                "completion": f"after {step} steps: {HOSTILE[1]}",
+                "verdict": "CORRECT" if step else "UNPARSEABLE",
+                "solved": (None, False, True)[number] if step else False,
+            }
+            for number in range(3)
+        ]
+        lines = "".join(json.dumps(answer) + "\n" for answer in answers)
+        (folder / "heldout" / f"step_{step:06d}.jsonl").write_text(lines)
+    report = write_report([folder], tmp_path / "report.html")
+    page = ready(new_page(viewport={"width": 1280, "height": 844}), report.as_uri())
+    page.select_option("#run", label="static, seed 0, held-out problems")
+    page.wait_for_selector('text="1 to 3 of 3"')
+    said = page.locator("#first article > .muted").all_text_contents()
+    assert [text.split(" · ")[3] for text in said] == ["no scorer", "not solved", "solved"]
+    page.locator("#first article", has_text="Day 2?").get_by_role("button", name="before and after").click()
+    page.wait_for_selector("#second article")
+    assert "One problem, asked in 3 steps" in page.text_content("#only")
+    sides = [page.locator(f"#{side} article > .muted").all_text_contents() for side in ("first", "second")]
+    assert [[text.split(" · ")[0] for text in side] for side in sides] == [
+        [f"step {step}, rollout 3" for step in steps] for steps in ((0, 2, 4), (4, 2, 0))
+    ]
+    assert "not solved" in sides[0][0] and "not solved" not in sides[1][0] and page.complaints == []
+    server, live = background(Monitor(folder)), new_page()
+    live.goto(f"{server.url}#static-seed0-heldout/2/3")
+    live.wait_for_selector(".aim")
+    assert "step 2, rollout 3" in live.locator(".aim").text_content() and live.input_value("#kind") == "heldout"
+    assert live.locator(".aim pre").text_content() == f"after 2 steps: {HOSTILE[1]}" and live.complaints == []
+
+
 def test_marks_that_turn_text_are_shown(two_sources, tmp_path, new_page, background):
     pages = [ready(new_page(), write_report([two_sources], tmp_path / "report.html").as_uri()), new_page()]
     pages[1].goto(background(Monitor(two_sources)).url)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from accelerate import PartialState
@@ -19,6 +19,17 @@ from cooper_rl.verifiers import RuleVerifier
 from cooper_rl.verifyrm.triples import evaluate
 
 TOKENS_AT_ONCE = 16384  # new tokens of a batch, unless the training's generation batch is larger
+
+
+class Answer(NamedTuple):
+    """A completion of a held-out problem, the rule's verdict, and whether the problem's scorer finds it right.
+
+    Without a scorer `right` is False.
+    """
+
+    completion: str
+    verdict: Verdict
+    right: bool
 
 
 class HeldOut:
@@ -47,7 +58,7 @@ class HeldOut:
         self.system_prompt = system_prompt
         self.last: dict[
             str, Any
-        ] = {}  # which problems were solved in the last measurement, as `Journal.measured` has it
+        ] = {}  # which problems were solved in the last measurement, and by what; as `Journal.log_heldout` takes it
         usual = MeasuringSettings()
         self.temperature = getattr(settings, "heldout_temperature", usual.heldout_temperature)
         self.top_p = getattr(settings, "heldout_top_p", usual.heldout_top_p)
@@ -59,25 +70,26 @@ class HeldOut:
 
         Every rank must call this. Each measures its share, and all get the metrics of the whole.
         """
-        judged: list[tuple[bool, bool]] = []
+        answers: list[Answer] = []
         if self.problems:
-            judged = [
+            answers = [
                 found for _, found in sorted(dict(gather_object(self._judge(policy, tokenizer, verifier))).items())
             ]
-        return self.metrics_of(judged, reward_model)
+        return self.metrics_of(answers, reward_model)
 
-    def metrics_of(self, judged: Sequence[tuple[bool, bool]], reward_model: RewardModel | None) -> dict[str, float]:
+    def metrics_of(self, answers: Sequence[Answer], reward_model: RewardModel | None) -> dict[str, float]:
         """The metrics of `measure`, for an engine that has sampled the completions itself.
 
         Args:
-            judged: `judge` of a completion of each problem; empty where no policy was measured.
+            answers: `judge` of a completion of each problem; empty where no policy was measured.
         """
         metrics: dict[str, float] = {}
-        self.last = self._outcomes(judged)
-        if judged:
-            metrics["eval/rule_accuracy"] = sum(by_rule for by_rule, _ in judged) / len(judged)
+        self.last = self._outcomes(answers)
+        if answers:
+            by_rule = sum(answer.verdict is Verdict.CORRECT for answer in answers)
+            metrics["eval/rule_accuracy"] = by_rule / len(answers)
             if self.truth:
-                metrics["eval/true_accuracy"] = sum(right for _, right in judged) / len(judged)
+                metrics["eval/true_accuracy"] = sum(answer.right for answer in answers) / len(answers)
         if reward_model is not None and self.triples:
             right = sum(triple.correct for triple in self.triples)
             self.last["triples"] = [right, len(self.triples) - right]
@@ -85,26 +97,39 @@ class HeldOut:
             metrics["eval/reward_model_accuracy"] = found["balanced_accuracy"]
         return metrics
 
-    def _outcomes(self, judged: Sequence[tuple[bool, bool]]) -> dict[str, Any]:
-        """What a line of heldout.jsonl has beside the step. It takes the judgements to be in the problems' order."""
-        found: dict[str, Any] = {}
-        if judged and len(judged) == len(self.problems):
-            asked = "\n".join(problem.question for problem in self.problems)
-            by_rule, right = ("".join(map(str, map(int, column))) for column in zip(*judged, strict=True))
-            found = {"problems": f"{crc32(asked.encode()):08x}", "rule": by_rule}
-            found |= {"true": right} if self.truth else {}
-        return found
+    def _outcomes(self, answers: Sequence[Answer]) -> dict[str, Any]:
+        """What `Journal.log_heldout` takes. It takes the answers to be in the problems' order."""
+        if not answers or len(answers) != len(self.problems):
+            return {}
+        asked = "\n".join(problem.question for problem in self.problems)
+        found: dict[str, Any] = {
+            "problems": f"{crc32(asked.encode()):08x}",
+            "rule": "".join("01"[answer.verdict is Verdict.CORRECT] for answer in answers),
+        }
+        if self.truth:
+            found["true"] = "".join("01"[answer.right] for answer in answers)
+        return found | {"answers": list(map(self._record, self.problems, answers))}
 
-    def judge(
-        self, problems: Sequence[Problem], completions: Sequence[str], verifier: RuleVerifier
-    ) -> list[tuple[bool, bool]]:
-        """(right by the rule, right by the truth) of a completion of each problem."""
+    def _record(self, problem: Problem, answer: Answer) -> dict[str, Any]:
+        """A line of the folder `heldout`."""
+        return {
+            "problem_id": problem.problem_id,
+            "question": problem.question,
+            "reference_answer": problem.reference_answer,
+            **({"aliases": list(problem.aliases)} if problem.aliases else {}),
+            "completion": answer.completion,
+            "verdict": answer.verdict.value,
+            "solved": answer.right if self.truth else None,
+        }
+
+    def judge(self, problems: Sequence[Problem], completions: Sequence[str], verifier: RuleVerifier) -> list[Answer]:
+        """A completion of each problem, judged by the rule and by the truth."""
         verdicts = verifier.verify_many([p.references for p in problems], completions)
         right = [bool(self.truth and self.truth(*pair)) for pair in zip(problems, completions, strict=True)]
-        return list(zip((v is Verdict.CORRECT for v in verdicts), right, strict=True))
+        return list(map(Answer, completions, verdicts, right))
 
-    def _judge(self, policy: Any, tokenizer: Any, verifier: RuleVerifier) -> list[tuple[int, tuple[bool, bool]]]:
-        """(index, (right by the rule, right by the truth)) of the policy's completions of this rank's problems."""
+    def _judge(self, policy: Any, tokenizer: Any, verifier: RuleVerifier) -> list[tuple[int, Answer]]:
+        """The judged completions of this rank's problems, each with its problem's place."""
         ranks = PartialState()
         # A sharded policy must generate on all ranks. The shares therefore have the same size: the last problem is
         # repeated where needed.

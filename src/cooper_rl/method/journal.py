@@ -26,7 +26,8 @@ class Journal:
     Args:
         folder: the run folder.
         writes: whether this rank is the one that writes.
-        every: rollouts and pairs are written of each step that is a multiple of it; 0 means never.
+        every: rollouts and pairs are written of each step that is a multiple of it, and the held-out completions of
+            each measurement; 0 means none of them.
     """
 
     def __init__(self, folder: str | Path, writes: bool = True, every: int = 1) -> None:
@@ -64,9 +65,17 @@ class Journal:
                 file.write(line_of(row))
         self.last = step
 
-    def log_heldout(self, step: int, outcomes: Mapping[str, Any]) -> None:
-        """A line of heldout.jsonl: which held-out problems were solved; none where that is not known."""
+    def log_heldout(self, step: int, measured: Mapping[str, Any]) -> None:
+        """A line of heldout.jsonl, and a file of the folder `heldout` with the completions.
+
+        Args:
+            measured: what the line has beside the step. Its `answers` are the lines of the file.
+        """
+        outcomes = dict(measured)
+        answers = outcomes.pop("answers", ())
         if self.writes and outcomes:
+            if answers and self.every:
+                self._records("heldout", step, answers)
             self.folder.mkdir(parents=True, exist_ok=True)
             with (self.folder / HELD_OUT).open("a", encoding="utf-8") as file:
                 file.write(line_of({"step": step, **outcomes}))
@@ -142,7 +151,7 @@ def rewind(output_dir: str | Path, step: int) -> None:
         if lines.is_file():
             kept = [row for row in whole_records(lines) if row["step"] <= step]
             write_atomically(lines, "".join(map(line_of, kept)))
-    for kind in ("rollouts", "pairs", "rolled_back"):
+    for kind in ("rollouts", "pairs", "rolled_back", "heldout"):
         for path in (folder / kind).glob("step_*.jsonl"):
             if int(path.stem.split("_")[1]) > step:
                 path.unlink()

@@ -24,11 +24,11 @@ const rollouts = (step = value("step"), kind = value("kind"), chosen = (name) =>
   `?kind=${kind}&step=${step}&text=${value("text")}&offset=${offset}${
     ["cell", "verdict", "source"].map((name) => `&${name}=${chosen(name)}`).join("")}`).catch(() => {});
 async function follow() {
-  const [, step, number] = location.hash.slice(1).split("/").map(Number);
+  const [name, ...places] = location.hash.slice(1).split("/"), [step, number] = places.map(Number);
   if (!(step >= 0 && number >= 1)) return false;
   offset = Math.floor((number - 1) / 20) * 20;
   at("text").value = "";
-  await rollouts(step, "rollouts", () => "all");
+  await rollouts(step, name.endsWith("-heldout") ? "heldout" : "rollouts", () => "all");
   document.querySelectorAll(".aim").forEach((element) => element.classList.remove("aim"));
   const element = at(location.hash.slice(1));
   element?.classList.add("aim");

@@ -25,7 +25,7 @@ from cooper_rl.report.page import (
     pair,
     rollout,
 )
-from cooper_rl.report.rollouts import filters, find, select, source_of
+from cooper_rl.report.rollouts import Shelf, filters, find, select, source_of
 from cooper_rl.report.runs import Run, read_run
 from cooper_rl.report.story import EXPLOITED, is_exploited, story
 from cooper_rl.report.summary import summarize
@@ -36,7 +36,8 @@ SCRIPTS = {
     "/live.js": Path(__file__).with_name("live.js").read_text(),
 }
 SHOWN = 20  # rollouts on a page
-KINDS = {"rollouts": "rollouts", "pairs": "pairs", "rolled_back": "rolled-back pairs"}
+KINDS = {"rollouts": "rollouts", "heldout": "held-out problems", "pairs": "pairs", "rolled_back": "rolled-back pairs"}
+COMPLETIONS = ("rollouts", "heldout")
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self';"
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -156,7 +157,7 @@ def overview(run: Run) -> str:
 
 
 def rollouts(run: Run, query: Mapping[str, str]) -> str:
-    """A page of rollouts or pairs, of one step or of all, with controls to choose others.
+    """A page of rollouts, held-out completions or pairs, of one step or of all, with controls to choose others.
 
     Args:
         query: `kind`, `step` (`all` for all), `verdict`, `cell`, `source`, `text` to be
@@ -167,14 +168,14 @@ def rollouts(run: Run, query: Mapping[str, str]) -> str:
     step = query.get("step", "")
     if step != "all" and step not in files:
         step = max(files, key=int, default="all")
-    asked = {name: query.get(name, "all") for name in ("verdict", "cell", "source")} if kind == "rollouts" else {}
+    asked = {name: query.get(name, "all") for name in ("verdict", "cell", "source")} if kind in COMPLETIONS else {}
     offset = int(query["offset"]) if query.get("offset", "").isdigit() else 0
     chosen = list(files.values()) if step == "all" else [files[step]]
     keep = keeper(asked)
     total, found = find(chosen, query.get("text", "").strip(), keep, offset, SHOWN)
     steps = {"all": "all steps", **{step: f"step {step}" for step in reversed(files)}}
     menus = {"show": select("kind", KINDS, {"kind": kind}), "step": select("step", steps, {"step": step})}
-    if kind == "rollouts":
+    if kind in COMPLETIONS:
         menus |= filters({source_of(record) for path in chosen[-1:] for record in whole_records(path)}, asked)
     choice = "".join(f"<label>{name} {menu}</label>" for name, menu in menus.items())
     if offset:
@@ -182,7 +183,8 @@ def rollouts(run: Run, query: Mapping[str, str]) -> str:
     if offset + SHOWN < total:
         choice += f'<button data-offset="{offset + SHOWN}">next page</button>'
     count = f'<span class="muted">{offset + 1 if found else 0} to {offset + len(found)} of {total:,}</span>'
-    shown = [rollout(each, run.address, at) if kind == "rollouts" else pair(each) for at, each in found]
+    address = Shelf(run, kind).address
+    shown = [rollout(each, address, at) if kind in COMPLETIONS else pair(each) for at, each in found]
     return f'<div class="choice">{choice}{count}</div>{"".join(shown)}'
 
 

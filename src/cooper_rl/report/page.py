@@ -114,7 +114,7 @@ def completion_of(record: Mapping[str, Any]) -> str:
 
 
 def rollout(record: Mapping[str, Any], name: str, number: int) -> str:
-    """One rollout with its judgements and its address, as HTML.
+    """One rollout, or completion of a held-out problem, with its judgements and its address, as HTML.
 
     Args:
         name: its run's `address`.
@@ -123,7 +123,10 @@ def rollout(record: Mapping[str, Any], name: str, number: int) -> str:
     score, verdict, step = record.get("score"), escape(record.get("verdict", "?")), escape(record.get("step", "?"))
     judged = f"score {score:.3f}, " if isinstance(score, float) else ""
     reward = record.get("reward")
-    judged += "no reward, since it could not be judged" if reward is None else f"reward {reward:.3f}"
+    if "solved" in record:  # a completion of a held-out problem
+        judged += {True: "solved", False: "not solved"}.get(record["solved"], "no scorer")
+    else:
+        judged += "no reward, since it could not be judged" if reward is None else f"reward {reward:.3f}"
     address = f"{name}/{step}/{number}"
     return (
         f'<div class="rollout cell-{cell_of(record)}" id="{address}">'

@@ -99,7 +99,9 @@ function shown(run, place, i, row, wanted) {
   link.title = "the address of this rollout";
   const judged = make("div", undefined, "muted");
   const known = VERDICTS.includes(verdict) ? verdict : "";
-  const worth = `${score === null ? "" : `score ${score.toFixed(3)}, `}${reward === null ? "not judged, no reward" : `reward ${reward.toFixed(3)}`}`;
+  const paid = reward === null ? "not judged, no reward" : `reward ${reward.toFixed(3)}`;
+  const solved = reward === null ? "no scorer" : reward ? "solved" : "not solved";
+  const worth = `${score === null ? "" : `score ${score.toFixed(3)}, `}${index.runs[run].heldout ? solved : paid}`;
   const over = make("button", "before and after", "quiet");
   over.title = "the same problem at its first and its last step";
   over.addEventListener("click", () => compare(run, question, source));

@@ -1,4 +1,4 @@
-"""The rollouts of a run: counted by step, packed for the report's reader, and found by their text.
+"""The rollouts and held-out completions of a run: counted by step, packed for the report's reader, found by their text.
 
 In a report they are in the page as compressed blocks. The page's script unpacks those that are shown or searched: with
 search, filters, two runs or two steps side by side, and an address for each rollout. The live page finds records in
@@ -51,6 +51,33 @@ class Step:
         return self.cells.total()
 
 
+class Shelf(NamedTuple):
+    """What the reader offers as one: the rollouts of a run, or its completions of the held-out problems.
+
+    Args:
+        run: the run.
+        kind: `rollouts` or `heldout`.
+    """
+
+    run: Run
+    kind: str = "rollouts"
+
+    @property
+    def name(self) -> str:
+        """What the menu calls it."""
+        return f"{self.run.name}{', held-out problems' if self.kind == 'heldout' else ''}"
+
+    @property
+    def address(self) -> str:
+        """The name in the address of its completions."""
+        return f"{self.run.address}{'-heldout' if self.kind == 'heldout' else ''}"
+
+    @property
+    def files(self) -> list[Path]:
+        """Its step files, in order."""
+        return self.run.steps_of(self.kind)
+
+
 class Block(NamedTuple):
     """Neighbouring steps that are packed together.
 
@@ -65,22 +92,22 @@ class Block(NamedTuple):
     packed: str
 
 
-def select_files(runs: Sequence[Run], most: int | None = None) -> set[Path]:
-    """The rollout files that a report of these runs holds: all, or steps at equal distances with each run's last.
+def select_files(shelves: Sequence[Shelf], most: int | None = None) -> set[Path]:
+    """The files that a report with these shelves holds: all, or steps at equal distances with each shelf's last.
 
     Args:
         most: the size of all together, in bytes; by default `PACKED_BYTES`.
     """
-    files = {run.path: run.steps_of("rollouts") for run in runs}
-    size = sum(path.stat().st_size for paths in files.values() for path in paths)
+    files = [shelf.files for shelf in shelves]
+    size = sum(path.stat().st_size for paths in files for path in paths)
     every = max(1, -(-size // (most or PACKED_BYTES)))
-    return {path for paths in files.values() for path in paths[::-1][::every]}
+    return {path for paths in files for path in paths[::-1][::every]}
 
 
-def read_steps(run: Run, kept: set[Path]) -> tuple[list[Step], list[Block]]:
-    """All steps of a run without their rows, and the blocks with the rows of those whose file is in `kept`."""
+def read_steps(shelf: Shelf, kept: set[Path]) -> tuple[list[Step], list[Block]]:
+    """All steps of a shelf without their rows, and the blocks with the rows of those whose file is in `kept`."""
     steps, blocks, waiting = [], [], []
-    for path in run.steps_of("rollouts"):
+    for path in shelf.files:
         step = read_step(path, rows=path in kept)
         steps.append(replace(step, rows=""))
         if step.rows:
@@ -116,10 +143,10 @@ def read_step(path: Path, *, rows: bool) -> Step:
 
 
 def row_of(record: Mapping[str, Any], cell: str) -> list[Any]:
-    """A rollout as the page's reader takes it."""
+    """A rollout as the page's reader takes it. A held-out completion has in its reward's place whether it is right."""
     texts = [str(record.get(name, "")) for name in ("question", "reference_answer", "completion", "verdict")]
     steps = [[end, round(value, 4)] for end, value in steps_of(record)]
-    numbers = [number_of(record, name) for name in ("score", "reward")]
+    numbers = [number_of(record, name) for name in ("score", "solved" if "solved" in record else "reward")]
     return [*texts, cell, *numbers, source_of(record), *([steps] if steps else [])]
 
 
@@ -134,26 +161,31 @@ def number_of(record: Mapping[str, Any], name: str) -> float | None:
     return round(float(value), 4) if isinstance(value, int | float) else None
 
 
-def reader(runs: Sequence[Run], blocks: Sequence[Sequence[Block]], sources: Collection[str] = ()) -> Iterator[str]:
-    """The section with the rollouts of all runs.
+def reader(shelves: Sequence[Shelf], blocks: Sequence[Sequence[Block]], sources: Collection[str] = ()) -> Iterator[str]:
+    """The section with the rollouts and held-out completions of all runs.
 
     Args:
-        blocks: the blocks of each run.
+        blocks: the blocks of each shelf.
         sources: where the problems come from.
     """
     if not any(blocks):
         return
     yield '<h2 id="rollouts">Rollouts</h2>'
-    for run, held in zip(runs, blocks, strict=True):
-        count, all_steps = sum(len(each.steps) for each in held), len(run.steps_of("rollouts"))
+    for shelf, held in zip(shelves, blocks, strict=True):
+        count, all_steps = sum(len(each.steps) for each in held), len(shelf.files)
         if count < all_steps:
-            told = f"{escape(run.name)}: this file has the rollouts of {count} of {all_steps} steps"
-            yield f'<p class="muted">{told}; cooper monitor {escape(run.path)} shows all.</p>'
-    yield from controls(runs, sources)
+            told = f"{escape(shelf.name)}: this file has the rollouts of {count} of {all_steps} steps"
+            yield f'<p class="muted">{told}; cooper monitor {escape(shelf.run.path)} shows all.</p>'
+    yield from controls(shelves, sources)
     yield '<div class="columns"><section id="first"></section><section id="second" hidden></section></div>'
     index = [
-        {"title": run.name, "name": run.address, "blocks": [{"steps": b.steps, "counts": b.counts} for b in held]}
-        for run, held in zip(runs, blocks, strict=True)
+        {
+            "title": shelf.name,
+            "name": shelf.address,
+            "heldout": shelf.kind == "heldout",
+            "blocks": [{"steps": b.steps, "counts": b.counts} for b in held],
+        }
+        for shelf, held in zip(shelves, blocks, strict=True)
     ]
     yield data("index", json.dumps({"runs": index}).replace("<", "\\u003c"))
     for place, held in enumerate(blocks):
@@ -161,14 +193,14 @@ def reader(runs: Sequence[Run], blocks: Sequence[Sequence[Block]], sources: Coll
 
 
 def other_blocks(blocks: Sequence[Sequence[Block]]) -> Iterator[str]:
-    """All blocks but each run's last one. They end the page, so that it can be read while it still loads."""
+    """All blocks but each shelf's last one. They end the page, so that it can be read while it still loads."""
     for place, held in enumerate(blocks):
         yield from (data(f"block-{place}-{number}", block.packed) for number, block in enumerate(held[:-1]))
 
 
-def controls(runs: Sequence[Run], sources: Collection[str]) -> Iterator[str]:
+def controls(shelves: Sequence[Shelf], sources: Collection[str]) -> Iterator[str]:
     """The menus and the search field."""
-    names = "".join(f'<option value="{place}">{escape(run.name)}</option>' for place, run in enumerate(runs))
+    names = "".join(f'<option value="{place}">{escape(shelf.name)}</option>' for place, shelf in enumerate(shelves))
     yield '<div class="choice" id="choice">'
     yield f'<label>run <select id="run">{names}</select></label>'
     yield '<label>step <select id="step"></select></label>'

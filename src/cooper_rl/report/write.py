@@ -25,7 +25,7 @@ from cooper_rl.report.page import (
     pair,
     rank,
 )
-from cooper_rl.report.rollouts import BINS, SCRIPT, Step, other_blocks, read_steps, reader, select_files
+from cooper_rl.report.rollouts import BINS, SCRIPT, Shelf, Step, other_blocks, read_steps, reader, select_files
 from cooper_rl.report.runs import Run, label_apart, read_run
 from cooper_rl.report.story import EXPLOITED, is_exploited, story
 from cooper_rl.report.summary import run_table, summarize, table
@@ -45,18 +45,20 @@ def write_report(folders: Sequence[Path], out: Path) -> Path:
         BadInputError: a folder holds no run.
     """
     runs = sorted(label_apart([read_run(folder) for folder in folders]), key=lambda r: (rank(r.arm), r.seed))
-    kept = select_files(runs)
-    rollouts = [read_steps(run, kept) for run in runs]
+    measured = [shelf for run in runs if (shelf := Shelf(run, "heldout")).files]
+    shelves = [*map(Shelf, runs), *measured]
+    kept = select_files(shelves)
+    rollouts = [read_steps(shelf, kept) for shelf in shelves]
     blocks = [held for _, held in rollouts]
     sources = {source for steps, _ in rollouts for step in steps for source in step.sources}
     firsts = {run.arm: run for run in runs[::-1]}
-    both = zip(runs, rollouts, strict=True)
+    both = zip(runs, rollouts, strict=False)
     scored = [(run, steps) for run, (steps, _) in both if run.scored and firsts[run.arm] is run]
     body = [
         *overview(runs),
         charts_frame(pack(charts(runs, [cells_over_time(run, steps) for run, steps in scored if steps]))),
         *agreement(scored),
-        *reader(runs, blocks, sources),
+        *reader(shelves, blocks, sources),
         *(f"<script>{code}</script>" for code in (SCRIPTS if any(blocks) else SCRIPTS[:2])),
         "<h2>Pairs that trained the reward model</h2>" if any(run.steps_of("pairs") for run, _ in scored) else "",
         *(pair_reader(run) for run, _ in scored if run.steps_of("pairs")),

@@ -326,8 +326,8 @@ class MeasuringSettings:
     heldout_steps: int = setting(10, least=0)
     """Measure policy and reward model on held-out data every N steps; 0 measures at the end only."""
     rollouts_steps: int = setting(1, least=0)
-    """Write the rollouts and pairs of every N-th step to the run folder; 0 writes none. 1,024 completions of 8,192
-    tokens are about 35 MB a step."""
+    """Write the rollouts and pairs of every N-th step to the run folder; 0 writes none, and no held-out completions.
+    1,024 completions of 8,192 tokens are about 35 MB a step."""
     heldout_temperature: float = setting(0.7, least=0)
     """Sampling temperature of held-out completions."""
     heldout_top_p: float = setting(0.95, least=0, most=1)

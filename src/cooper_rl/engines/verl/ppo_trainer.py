@@ -175,7 +175,7 @@ class CooperPPOTrainer(PPOTrainerSync):  # type: ignore[misc]
         self.measured.begin()
         found: dict[str, float] = super()._validate()
         wanted = len(self.val_dataset) * int(self.config.actor_rollout_ref.rollout.val_kwargs.n)
-        missing = max(0, wanted - len(self.measured.judged))
+        missing = max(0, wanted - len(self.measured.answers))
         if missing:
             logger.warning(
                 "the held-out measurement lacks %d of %d completions: their requests failed", missing, wanted

@@ -12,10 +12,10 @@ from typing import Any
 from cooper_rl.checkpoints import COMPLETE, checkpoints, complete_checkpoint, last_checkpoint
 from cooper_rl.engines.loading import environment
 from cooper_rl.errors import BadInputError
-from cooper_rl.evaluation.heldout import HeldOut
+from cooper_rl.evaluation.heldout import Answer, HeldOut
 from cooper_rl.method.monitor import STATE
 from cooper_rl.method.protocols import RewardModel
-from cooper_rl.records import Problem, Sample
+from cooper_rl.records import Problem, Sample, Verdict
 from cooper_rl.settings.train import TrainSettings
 from cooper_rl.verifiers import RuleVerifier
 
@@ -45,7 +45,7 @@ class Validation:
         self.known = {problem.question: problem for problem in self.heldout.problems}
         self.place = {question: place for place, question in enumerate(self.known)}
         self.verifier = verifier
-        self.judged: list[tuple[bool, bool]] = []
+        self.answers: list[Answer] = []
         self.asked: list[str] = []
         self.outcomes: dict[str, Any] = {}  # of the measurement that no line has yet
 
@@ -55,18 +55,18 @@ class Validation:
             self.known.get(s.question) or Problem(s.question, s.reference_answer, aliases=s.aliases) for s in samples
         ]
         found = self.heldout.judge(problems, [s.completion for s in samples], self.verifier)
-        self.judged += found
+        self.answers += found
         self.asked += [s.question for s in samples]
-        return [float(by_rule) for by_rule, _ in found]
+        return [float(answer.verdict is Verdict.CORRECT) for answer in found]
 
     def begin(self) -> None:
         """A validation begins."""
-        self.judged, self.asked, self.outcomes = [], [], {}
+        self.answers, self.asked, self.outcomes = [], [], {}
 
     def of_policy(self) -> dict[str, float]:
         """The metrics of the last validation. Which problems were solved is known where each was asked once."""
         order = sorted(range(len(self.asked)), key=lambda i: self.place.get(self.asked[i], -1))
-        metrics = self.heldout.metrics_of([self.judged[i] for i in order], None)
+        metrics = self.heldout.metrics_of([self.answers[i] for i in order], None)
         if [self.asked[i] for i in order] == [problem.question for problem in self.heldout.problems]:
             self.outcomes |= self.heldout.last
         return metrics
@@ -78,7 +78,7 @@ class Validation:
         return metrics
 
     def take_outcomes(self) -> dict[str, Any]:
-        """What a line of heldout.jsonl has beside the step; empty where it was taken before."""
+        """What `Journal.log_heldout` takes; empty where it was taken before."""
         taken, self.outcomes = self.outcomes, {}
         return taken
 
