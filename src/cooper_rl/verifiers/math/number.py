@@ -127,9 +127,10 @@ class Number(AnswerForm):
         return len(timed) == 1 and bool(timed[0].half_day) and not timed[0].clock.endswith(":00")
 
     def _may_be_clock(self, answer: Number) -> bool:
-        """Whether a number without a colon may be a time of day where the answer is one: 17.15, 1715, 20 to 6."""
+        """Whether a number without a colon may be a time of day where the answer is one: 17.15, 1715, 20 to 6, 3."""
         unlike = self.value > 0 and (self.decimals == 2 or self.value.denominator != 1 or 100 <= self.value < 2400)
-        return bool(answer.clock) and not self.clock and unlike
+        in_the_afternoon = answer.clock.endswith(":00") and abs(self.value - answer.value) == 12  # 3 for 15:00
+        return bool(answer.clock) and not self.clock and (unlike or in_the_afternoon)
 
     def _is_odd(self, answer: Number) -> bool:
         """Whether one of two times has 60 minutes or more: 00:87 may be 01:27."""

@@ -27,6 +27,7 @@ _TITLES = frozenset(
 _NO_SURNAME = frozenset(("jr", "sr", "ii", "iii", "iv"))
 _PARTS = ("season", "series", "episode", "chapter", "volume", "book", "grade", "edition", "amendment", "century")
 _KIND_FIRST = re.compile(rf"(?P<kind>{'|'.join(_PARTS)}) (?P<number>\d{{1,3}})", re.IGNORECASE)
+_TIME = re.compile(r"(?P<hour>\d\d?)(?::(?P<minutes>[0-5]\d))?(?: ?(?P<half>[ap])\.? ?m\.?)?", re.IGNORECASE)
 _PART_OF_NAME = re.compile(r"(?:[^\W\d_]|['’-]){2,}")
 _LAST_JOINT = re.compile(r"\band\b|&", re.IGNORECASE)
 _LIST = re.compile(r"\s*(?:,\s*and|,|\band\b|&)\s+", re.IGNORECASE)
@@ -36,7 +37,15 @@ _LIST = re.compile(r"\s*(?:,\s*and|,|\band\b|&)\s+", re.IGNORECASE)
 def ways_to_say(reference: str) -> tuple[str, ...]:
     """The keys (`writing.Written.joined`) under which a text may have the reference, without empty ones."""
     bare = _BRACKETS.sub("", reference).strip()
-    ways = {reference, bare, without_lead(bare), _turn_name(bare), _turn_number(bare), *_shorter_names(bare)}
+    ways = {
+        reference,
+        bare,
+        without_lead(bare),
+        _turn_name(bare),
+        _turn_number(bare),
+        *_times(bare),
+        *_shorter_names(bare),
+    }
     keys = dict.fromkeys(tokenize(way).joined for way in sorted(ways, key=len, reverse=True) if way)
     return tuple(key for key in keys if key)
 
@@ -107,6 +116,21 @@ def _turn_number(text: str) -> str:
     if len(tokens) != 2 or not tokens[0].key.endswith("th;") or tokens[1].word not in _PARTS:
         return ""
     return f"{tokens[1].word} {tokens[0].key.strip('#th;')}"
+
+
+def _times(text: str) -> tuple[str, ...]:
+    """ "15:30" as "3:30 pm", and back. Without am or pm "9:30" may be in the evening, and "09:30" is in the morning."""
+    found = _TIME.fullmatch(text)
+    if not found or not (found["minutes"] or found["half"]):
+        return ()
+    hour, minutes, half = int(found["hour"]), found["minutes"] or "00", (found["half"] or "").lower()
+    if half:
+        hour = hour % 12 + 12 * (half == "p")
+        either = 10 <= hour <= 12  # 11:30 may be in the evening
+        return () if either else (f"{hour:02}:{minutes}", *([f"0:{minutes}"] if hour == 0 else []))
+    halves = ["am", "pm"] if found["hour"] == str(hour) and 1 <= hour <= 12 else ["pm" if hour >= 12 else "am"]
+    plain = (f"{hour}:{minutes}", f"{hour:02}:{minutes}")
+    return (*plain, *(f"{hour % 12 or 12}:{minutes} {each}" for each in halves))
 
 
 def _shorter_names(text: str) -> tuple[str, ...]:

@@ -58,6 +58,7 @@ _SPACES = re.compile(r"\s+")
 _NO_NUMBER_BEFORE = ("no", "some", "any", "every", "each", "which", "this", "that", "only")  # "no one", "this one"
 _NO_NUMBER_AFTER = ("of", "another", "who", "that")  # "one of them"
 _SIGNS = {"&": "and", "%": "percent"}
+_HOUR_BEFORE = ("oclock", "am", "pm")  # the keys of words that make the number before them the hour of a day
 _LAST_OF_ORDINAL = {"first": "one", "second": "two", "third": "three", "fifth": "five"}
 _LAST_OF_ORDINAL |= {"eighth": "eight", "ninth": "nine", "twelfth": "twelve"}
 _ORDINAL_WORD = re.compile(r"(?:first|second|third|[a-z]+th)\Z")
@@ -168,7 +169,7 @@ def _words(text: str, start: int, end: int) -> Iterator[Token]:
         elif found["range"]:
             key = RANGE
         elif found["decade"] or found["clock"]:
-            key = f"#{word.replace(chr(39), '').removesuffix(':00')};"
+            key = f"#{word.replace(chr(39), '')};"
         else:
             key = _SIGNS.get(said) or _letters(word.removesuffix("'s"))
         if key and (word not in _ARTICLES or (said == "A" and _names_a_kind(text, found))):
@@ -199,14 +200,22 @@ def _with_numbers(tokens: list[Token]) -> Iterator[Token]:
         token, after = tokens[at], tokens[at + 1] if at + 1 < len(tokens) else None
         length, found = _numeral(tokens, at)
         if found is not None:
-            yield found
+            yield _as_hour(found, tokens[at + length] if at + length < len(tokens) else None)
         elif token.number is not None and after is not None and after.word in MAGNITUDES and after.word != "dozen":
             value, length = token.number * MAGNITUDES[after.word], 2
             yield replace(token, key=_number_key(value), end=after.end, number=value)
         else:
             length = 1
-            yield _beside(tokens[at - 1] if at else None, token, after)
+            yield _as_hour(_beside(tokens[at - 1] if at else None, token, after), after)
         at += length
+
+
+def _as_hour(token: Token, after: Token | None) -> Token:
+    """A number before "o'clock", "am" or "pm" in the writing of a time of day: 3 pm is 3:00 pm, and not 3:00 am."""
+    if after is None or after.key not in _HOUR_BEFORE or not (token.number in range(25) or ":" in token.key):
+        return token
+    time = f"{token.number}:00" if token.number is not None else token.key.strip("#;")
+    return replace(token, key=f"#{time}{after.key.removesuffix('oclock')};")
 
 
 def _beside(before: Token | None, token: Token, after: Token | None) -> Token:
@@ -215,7 +224,8 @@ def _beside(before: Token | None, token: Token, after: Token | None) -> Token:
         return token
     if token.word == "to" and after is not None and after.is_figure:
         return replace(token, key=RANGE)
-    unit = known_unit(token.word) if before.number is not None and token.word.isalpha() else ""
+    measured = before.number is not None and token.word.isalpha() and token.key not in _HOUR_BEFORE
+    unit = known_unit(token.word) if measured else ""
     return replace(token, key=unit) if unit else token
 
 
