@@ -463,7 +463,7 @@ def test_training_goes_on_in_the_same_process_after_an_error(tmp_path):
 
 SIGNALLED = """
 import os, signal, sys, time
-sys.path.insert(0, {tests!r})
+sys.path[:0] = [{tests!r}, {tests!r} + "/.."]
 import test_reward_function as t
 
 class Interrupt(t.TrainerCallback):
