@@ -102,7 +102,13 @@ def test_what_the_alarm_does(tmp_path, action, monkeypatch, caplog):
 def test_a_signal_makes_a_checkpoint_and_resume_goes_on(tmp_path, number):
     straight = train(tmp_path / "straight")
     folder = tmp_path / "stopped"
-    process = subprocess.Popen(command(folder), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command(folder),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # which a shell's background jobs ignore
+    )
     deadline = time.monotonic() + 200
     while not any(row["step"] == 3 for row in read_metrics(folder)):
         assert process.poll() is None and time.monotonic() < deadline
