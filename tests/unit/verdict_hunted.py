@@ -215,6 +215,8 @@ WRONG = [  # may be open, never CORRECT
     ("text", "3:00", "five to three"),
     ("text", "15:00", "There were 15 apples."),
     ("text", "15", "It was at 15:00."),
+    ("text", "45:12", "It was at 9:12 pm."),
+    ("text", "27 pm", "It was at 15:00."),
     ("text", "09:35", "It was at 9:35 pm."),
     ("text", "9 am", "9:00 pm"),
     ("text", "15:00", "3 am"),

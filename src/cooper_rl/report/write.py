@@ -52,7 +52,7 @@ def write_report(folders: Sequence[Path], out: Path) -> Path:
     blocks = [held for _, held in rollouts]
     sources = {source for steps, _ in rollouts for step in steps for source in step.sources}
     firsts = {run.arm: run for run in runs[::-1]}
-    both = zip(runs, rollouts, strict=False)
+    both = zip(runs, rollouts[: len(runs)], strict=True)
     scored = [(run, steps) for run, (steps, _) in both if run.scored and firsts[run.arm] is run]
     body = [
         *overview(runs),

@@ -124,6 +124,8 @@ def _times(text: str) -> tuple[str, ...]:
     if not found or not (found["minutes"] or found["half"]):
         return ()
     hour, minutes, half = int(found["hour"]), found["minutes"] or "00", (found["half"] or "").lower()
+    if hour > 23:  # 45:12 is a length of time
+        return ()
     if half:
         hour = hour % 12 + 12 * (half == "p")
         either = 10 <= hour <= 12  # 11:30 may be in the evening

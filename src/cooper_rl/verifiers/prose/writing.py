@@ -58,7 +58,7 @@ _SPACES = re.compile(r"\s+")
 _NO_NUMBER_BEFORE = ("no", "some", "any", "every", "each", "which", "this", "that", "only")  # "no one", "this one"
 _NO_NUMBER_AFTER = ("of", "another", "who", "that")  # "one of them"
 _SIGNS = {"&": "and", "%": "percent"}
-_HOUR_BEFORE = ("oclock", "am", "pm")  # the keys of words that make the number before them the hour of a day
+_AFTER_HOUR = ("oclock", "am", "pm")  # the keys of words that make the number before them an hour of the day
 _LAST_OF_ORDINAL = {"first": "one", "second": "two", "third": "three", "fifth": "five"}
 _LAST_OF_ORDINAL |= {"eighth": "eight", "ninth": "nine", "twelfth": "twelve"}
 _ORDINAL_WORD = re.compile(r"(?:first|second|third|[a-z]+th)\Z")
@@ -212,7 +212,7 @@ def _with_numbers(tokens: list[Token]) -> Iterator[Token]:
 
 def _as_hour(token: Token, after: Token | None) -> Token:
     """A number before "o'clock", "am" or "pm" in the writing of a time of day: 3 pm is 3:00 pm, and not 3:00 am."""
-    if after is None or after.key not in _HOUR_BEFORE or not (token.number in range(25) or ":" in token.key):
+    if after is None or after.key not in _AFTER_HOUR or not (token.number in range(25) or ":" in token.key):
         return token
     time = f"{token.number}:00" if token.number is not None else token.key.strip("#;")
     return replace(token, key=f"#{time}{after.key.removesuffix('oclock')};")
@@ -224,7 +224,7 @@ def _beside(before: Token | None, token: Token, after: Token | None) -> Token:
         return token
     if token.word == "to" and after is not None and after.is_figure:
         return replace(token, key=RANGE)
-    measured = before.number is not None and token.word.isalpha() and token.key not in _HOUR_BEFORE
+    measured = before.number is not None and token.word.isalpha() and token.key not in _AFTER_HOUR
     unit = known_unit(token.word) if measured else ""
     return replace(token, key=unit) if unit else token
 
