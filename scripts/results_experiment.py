@@ -17,6 +17,7 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 from results_alarms import alarms_by_page
 from results_drawing import band, drawn
+from results_grid import grid_drawing
 
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.intervals import student
@@ -375,7 +376,7 @@ class Experiment:
         return [title for title in self.words.get("figures", ["true accuracy"]) if title in titles]
 
     def drawings(self) -> Iterator[tuple[str, str]]:
-        """Title and drawing: of each metric over the steps, by `drawn_arms`, and of each of `curves` in the words."""
+        """Title and drawing: of each metric over the steps, of each of `curves` in the words, and of their `grid`."""
         for key, title in DRAWN.items():
             found = {
                 arm: [run["series"][key] for run in self._of(arm) if run.get("series", {}).get(key)]
@@ -390,6 +391,8 @@ class Experiment:
                 for name, points in curve["lines"].items()
             }
             yield title, drawn(lines, curve["label"])
+        if grid := self.words.get("grid"):
+            yield grid["title"], grid_drawing(self.words["curves"], grid, lambda arm: self.values(arm, grid["metric"]))
 
     def page(self) -> str:
         """As Markdown."""

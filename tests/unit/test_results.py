@@ -195,3 +195,30 @@ def test_records_of_other_runs_are_kept(results, tmp_path, capsys):
     found = [tuple(record.values()) for record in json.loads(out.read_text())]
     assert found == [("centred", 1, 2.0), ("outcome", 0, 1.0), ("outcome", 1, 4.0)]
     assert "| outcome | 2 | 2.500" in capsys.readouterr().out
+
+
+def test_a_grid_has_the_simplest_arm_that_is_not_shown_to_be_below_the_best(results):
+    grid = importlib.import_module("results_grid")
+    lines = {
+        "rule": {50: "rule-50", 100: "rule-100"},
+        "asked": {50: "a", 100: "a"},
+        "cooper": {50: "c-50", 100: "c-100"},
+    }
+    runs = {
+        "rule-50": [0.5, 0.52],
+        "rule-100": [0.8, 0.78],
+        "a": [0.6, 0.61],
+        "c-50": [0.7, 0.71],
+        "c-100": [0.8, 0.79],
+    }
+    words = {"simplest_first": ["rule", "asked", "cooper"], "rows": {100: "all", 50: "half", "none": "nothing"}}
+    full, half, nothing = grid.cells(lines, words, runs.__getitem__).values()
+    pooled_half = 2.57 * math.sqrt(0.00055 / 5)  # of 5 arms with 2 seeds each; both means of a difference have 2 values
+    assert full == ("rule", pytest.approx(0.79), "cooper", pytest.approx(-0.005), pytest.approx(pooled_half))
+    assert half == ("cooper", pytest.approx(0.705), "rule", pytest.approx(0.195), pytest.approx(pooled_half))
+    assert (nothing.name, nothing.other) == ("asked", "")  # a line of one arm needs no rule
+    one_seed = grid.cells(lines, words, lambda arm: runs[arm][:1])[50]
+    assert (one_seed.name, one_seed.other, one_seed.half) == ("rule", "cooper", math.inf)
+    words |= {"columns": {"strong": "<0.9>"}, "across": "VerifyRM", "down": "the rule reads"}
+    drawing = grid.grid_drawing({"strong": {"lines": lines}}, words, runs.__getitem__)
+    assert "+0.195 ± 0.027 to<" in drawing and "&lt;0.9&gt;" in drawing
