@@ -20,7 +20,7 @@ from results_drawing import band, drawn
 from results_grid import grid_drawing
 
 from cooper_rl.errors import BadInputError, CooperError
-from cooper_rl.intervals import student
+from cooper_rl.intervals import mean_interval, student
 from cooper_rl.report.summary import COLUMNS, difference
 
 DRAWN = {
@@ -233,6 +233,12 @@ class Experiment:
     def difference(self, arm: str, other: str, metric: str = "true accuracy end") -> str:
         """Its mean, and half its 95 % interval."""
         return with_interval(self.paired(arm, other, metric), "+.3f")
+
+    def over_pairs(self, pairs: Sequence[Sequence[str]], metric: str = "true accuracy end") -> str:
+        """The mean difference over several pairs of arms, paired by seed, and half its 95 % interval."""
+        values = [value for arm, other in pairs for value in self.paired(arm, other, metric)]
+        low, high = mean_interval(values)
+        return f"{number(fmean(values), '+.3f')} ± {(high - low) / 2:.3f}"
 
     def over_problems(self, arm: str, other: str, problems: int) -> str:
         """How far the arm ends above the other in true accuracy; with one seed the interval is over the problems."""
