@@ -234,9 +234,9 @@ class Experiment:
         """Its mean, and half its 95 % interval."""
         return with_interval(self.paired(arm, other, metric), "+.3f")
 
-    def over_pairs(self, pairs: Sequence[Sequence[str]], metric: str = "true accuracy end") -> str:
-        """The mean difference over several pairs of arms, paired by seed, and half its 95 % interval."""
-        values = [value for arm, other in pairs for value in self.paired(arm, other, metric)]
+    def over_places(self, arm: str, other: str, places: Sequence[int], metric: str = "true accuracy end") -> str:
+        """The mean difference over pairs of arms, paired by seed, and half its 95 % interval; `{}` is for a place."""
+        values = [value for at in places for value in self.paired(arm.format(at), other.format(at), metric)]
         low, high = mean_interval(values)
         return f"{number(fmean(values), '+.3f')} ± {(high - low) / 2:.3f}"
 

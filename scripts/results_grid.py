@@ -58,7 +58,7 @@ def cell_of(means: Mapping[str, Sequence[float]], spread: tuple[float, int]) -> 
 
     mean = {name: fmean(values) for name, values in means.items()}
     best = max(mean, key=mean.__getitem__)
-    name = next(name for name in mean if mean[best] - mean[name] <= (half(name, best) if name != best else 0.0))
+    name = next(name for name in mean if mean[best] - mean[name] <= half(name, best))
     if len(mean) == 1:
         return Cell(name, mean[name])
     simplest = next(iter(mean))
