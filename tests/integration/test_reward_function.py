@@ -422,7 +422,7 @@ class EvaluateNow(TrainerCallback):
         self.trainer.log({"mine/step": 1.0, "eval_mine": 2.0})
 
 
-@pytest.mark.parametrize("attached", [True, False])
+@pytest.mark.parametrize("attached", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_an_evaluation_between_step_and_stage_2_is_not_learned_from(tmp_path, attached):
     """Nor where the callback is missing and each batch is used twice."""
     cooper, first = CooperReward("nano", **METHOD), EvaluateNow()

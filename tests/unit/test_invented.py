@@ -12,7 +12,7 @@ from cooper_rl.synthesis.rewrite import closing
 from cooper_rl.synthesis.same_answer import UNITS
 from cooper_rl.verifiers import RuleVerifier
 
-PAIRS = 150  # right ones, and as many wrong ones, of each kind
+PAIRS = 80  # right ones, and as many wrong ones, of each kind
 
 
 def _value(text):

@@ -178,7 +178,7 @@ def judged_elsewhere(verifier):
     return verifier.verify_many(["1", "2", "3"], [r"\boxed{1}", r"\boxed{1}", r"\boxed{3}"]), os.getpid()
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", [pytest.param("fork", marks=pytest.mark.slow), "spawn"])
 def test_from_several_processes_at_once(verifier, method):
     """One verifier handed to three processes, while the parent uses it too: each has workers of its own."""
     verifier.verify("1", "1")

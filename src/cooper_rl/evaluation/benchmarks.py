@@ -52,11 +52,12 @@ def evaluate_model(
     load = cache(partial(load_generator, settings=config))  # loads the model once for all benchmarks
     found: dict[str, Any] = {"model": config.model.partition("@")[0], "protocol": protocol(config), "benchmarks": {}}
     for benchmark in config.benchmarks:
-        scored = score_samples(config, benchmark, folder, "samples", load, resume, progress)
-        row = metrics_of(scored, config)
-        if config.greedy:
-            greedy = score_samples(config, benchmark, folder, "greedy", load, resume, progress)
-            row["greedy"] = metrics_of(greedy, config)["avg"]
+        with RuleVerifier(verifier_of(config, benchmark), workers=config.verifier_workers) as verifier:
+            scored = score_samples(config, benchmark, folder, "samples", load, verifier, resume, progress)
+            row = metrics_of(scored, config)
+            if config.greedy:
+                greedy = score_samples(config, benchmark, folder, "greedy", load, verifier, resume, progress)
+                row["greedy"] = metrics_of(greedy, config)["avg"]
         if others:
             row["against"] = against(row, others, benchmark, config)
         found["benchmarks"][benchmark] = row
@@ -77,6 +78,7 @@ def score_samples(
     folder: Path,
     kind: str,
     load: Callable[[str], Generator],
+    verifier: RuleVerifier,
     resume: bool,
     progress: Callable[..., object] | None,
 ) -> list[dict[str, Any]]:
@@ -115,24 +117,25 @@ def score_samples(
         logger.warning("%s: %d completions were refused by the server, and count as wrong", benchmark, len(refused))
     by_key |= {key: record(settings, wanted[key], Generation("", REFUSED)) for key in refused}
     samples = [by_key[key] for key in sorted(by_key)]
-    add_verdicts(samples, tasks, verifier_of(config, benchmark), config.verifier_workers)
+    add_verdicts(samples, tasks, verifier)
     write_atomically(path.with_suffix(".scored.jsonl"), "".join(map(line_of, samples)))
     return samples
 
 
-def add_verdicts(samples: Sequence[dict[str, Any]], tasks: Sequence[Task], kind: str, workers: int) -> None:
+def add_verdicts(samples: Sequence[dict[str, Any]], tasks: Sequence[Task], verifier: RuleVerifier) -> None:
     """Adds to each sample its verdict, the parsed answer, and the answer that it votes for, in one writing."""
-    references = {task.key: references_of(task.problem, kind) for task in tasks}
-    with RuleVerifier(kind, workers=workers) as verifier:
-        columns = [references[tuple(s["key"])] for s in samples], [s["completion"] for s in samples]
-        found = verifier.explain_many(*columns)
+    references = {task.key: references_of(task.problem, verifier.kind) for task in tasks}
+    columns = [references[tuple(s["key"])] for s in samples], [s["completion"] for s in samples]
+    found = verifier.explain_many(*columns)
     for sample, verification in zip(samples, found, strict=True):
         sample["verdict"], sample["parsed_answer"] = verification.verdict.value, verification.parsed_answer
         right, stated = verification.verdict is Verdict.CORRECT, verification.parsed_answer is not None
         sample["vote"] = sample["reference"] if right else verification.answer if stated else None
     unjudged = sum(sample["verdict"] in (Verdict.ERROR, Verdict.TIMEOUT) for sample in samples)
     if unjudged:
-        logger.warning("%d of %d samples could not be judged by %s, and count as wrong", unjudged, len(samples), kind)
+        logger.warning(
+            "%d of %d samples could not be judged by %s, and count as wrong", unjudged, len(samples), verifier.kind
+        )
 
 
 def references_of(problem: Problem, kind: str) -> tuple[str, ...]:
