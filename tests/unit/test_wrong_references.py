@@ -413,16 +413,12 @@ def test_nothing_is_asked_by_default_of_zero(tmp_path, verifier):
 
 def shares(rates, rng, prompts=8, completions=5):
     """Per step, the prompts' shares; prompts differ from one another."""
-    return [rng.binomial(completions, rng.beta(3 * r, 3 - 3 * r, prompts)) / completions for r in rates]
+    return [(rng.binomial(completions, rng.beta(3 * r, 3 - 3 * r, prompts)) / completions).tolist() for r in rates]
 
 
-def first_alarm(steps, baseline=10):
-    test = RiseTest()
-    for number, step in enumerate(steps, 1):
-        (test.add_first if number <= baseline else test.add_later)(step)
-        if test.log_evidence >= math.log(100):
-            return number
-    return None
+def first_alarm(steps):
+    alarm = AcceptanceAlarm(probability=0.01)
+    return next((number for number, step in enumerate(steps, 1) if alarm.fires_on(step)), None)
 
 
 # acceptance as it rose in a run that was exploited
@@ -444,6 +440,24 @@ def test_a_small_rise_is_seen_with_many_prompts_alone(prompts, seen):
     rng = np.random.default_rng(1)
     found = [first_alarm(shares([0.15] * 10 + [0.25] * 90, rng, prompts)) for _ in range(10)]
     assert sum(step is not None for step in found) == seen
+
+
+def test_a_rise_is_seen_with_two_prompts_a_step():
+    """Each wholly accepted or not, so that three steps' mean is mostly chance: bets on that alone see it in 8 of 20."""
+    rng = np.random.default_rng(7)
+    runs = [rng.binomial(1, [[0.08] * 2] * 40 + [[0.5] * 2] * 200).tolist() for _ in range(20)]
+    found = [step for step in map(first_alarm, runs) if step]
+    assert len(found) >= 15 and min(found) > 40 and sorted(found)[len(found) // 2] <= 80
+
+
+def test_the_first_steps_hold_forty_prompts():
+    """Ten steps with 8 prompts each, and twenty with 2; a step without a tested completion does not count."""
+    for prompts, steps in ((8, 10), (2, 20)):
+        alarm = AcceptanceAlarm()
+        for _ in range(40):
+            alarm.fires_on([])
+            alarm.fires_on([0.0] * prompts)
+        assert (alarm.first_steps, alarm.first_prompts) == (steps, steps * prompts)
 
 
 def test_a_rise_after_many_quiet_steps_is_seen_too():
@@ -510,7 +524,7 @@ def test_the_share_of_a_prompt_is_of_its_own_tested_completions():
 def test_a_checkpoint_of_an_earlier_version_begins_the_alarm_anew(caplog):
     alarm = AcceptanceAlarm()
     alarm.load_state({"fired": True, "steps": 12, "test": {"first": [[1.0]], "later": [[1.0]], "recent": [0.2]}})
-    assert alarm.fired and alarm.steps == 0 and alarm.test.log_evidence == 0.0
+    assert alarm.fired and alarm.first_steps == 0 and alarm.test.log_evidence == 0.0
     assert "begins anew" in caplog.text
 
 
@@ -550,7 +564,7 @@ def test_the_alarm_keeps_the_contract_of_monitors():
 def test_steps_without_a_tested_completion_do_not_count():
     alarm = AcceptanceAlarm()
     empty = Report(1, replace(example_batch(1)), {})
-    assert alarm.after(empty, whole=False).metrics["hacking/alarm_evidence"] == 0.0 and alarm.steps == 0
+    assert alarm.after(empty, whole=False).metrics["hacking/alarm_evidence"] == 0.0 and alarm.first_steps == 0
 
 
 def test_the_evidence_of_a_long_run_with_many_prompts_is_right():
