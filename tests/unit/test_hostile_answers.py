@@ -158,9 +158,10 @@ def test_hostile_references(verifier, tmp_path):
     ],
 )
 def test_ten_megabytes(verifier, completion):
+    verifier.verify_many(["77"] * 2, ["77"] * 2)  # starts the workers that the last one ended
     started = time.monotonic()
     assert verifier.verify("77", completion) is not Verdict.CORRECT
-    assert time.monotonic() - started < DEADLINE + 5  # and the start of a worker, where the last one was ended
+    assert time.monotonic() - started < DEADLINE + 1
 
 
 def test_nothing_in_the_package_evaluates_text():

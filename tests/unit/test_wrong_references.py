@@ -12,7 +12,7 @@ import pytest
 
 from cooper_rl.errors import BadInputError, CooperError
 from cooper_rl.evaluation.eval_rm import EvalSettings, as_lines, evaluate_files
-from cooper_rl.method.alarm import AcceptanceAlarm, HackingAlarm, RiseTest
+from cooper_rl.method.alarm import BETS, AcceptanceAlarm, HackingAlarm, RiseTest
 from cooper_rl.method.build import make_cooper
 from cooper_rl.method.counterfactual import Counterfactual
 from cooper_rl.method.monitor import ACCEPTANCE as RATE
@@ -442,12 +442,14 @@ def test_a_small_rise_is_seen_with_many_prompts_alone(prompts, seen):
     assert sum(step is not None for step in found) == seen
 
 
-def test_a_rise_is_seen_with_two_prompts_a_step():
-    """Each wholly accepted or not, so that three steps' mean is mostly chance: bets on that alone see it in 8 of 20."""
+@pytest.mark.parametrize("bets, seen", [(BETS, 16), (BETS[:2], 8)])
+def test_a_rise_is_seen_with_two_prompts_a_step(bets, seen, monkeypatch):
+    """Each wholly accepted or not, so that three steps' mean, which the first two bets go by, is mostly chance."""
+    monkeypatch.setattr("cooper_rl.method.alarm.BETS", bets)
     rng = np.random.default_rng(7)
     runs = [rng.binomial(1, [[0.08] * 2] * 40 + [[0.5] * 2] * 200).tolist() for _ in range(20)]
     found = [step for step in map(first_alarm, runs) if step]
-    assert len(found) >= 15 and min(found) > 40 and sorted(found)[len(found) // 2] <= 80
+    assert len(found) == seen and min(found) > 40 and sorted(found)[len(found) // 2] <= 80
 
 
 def test_the_first_steps_hold_forty_prompts():
