@@ -70,7 +70,7 @@ test-avx2: export ATEN_CPU_CAPABILITY := avx2
 test-avx2: export ONEDNN_MAX_CPU_ISA := AVX2
 test-avx2: export MKL_ENABLE_INSTRUCTIONS := AVX2
 test-avx2: env
-	$(PYTEST) -m "numeric and not slow"
+	$(PYTEST) -m "numeric and not slow" $$(grep -rl "mark[.]numeric" tests)
 
 verl-env: $(VERL_STAMP)
 

@@ -44,6 +44,8 @@ CLOCK = ("time", "runtime", "per_second", "memory", "epoch", "num_tokens")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 FURTHER = json.loads(os.environ.get("COOPER_BENCH_SETTINGS", "{}"))  # of the recipe, to try it on a smaller run
 KILLS = 20
+# `load` and `single`: a server that scores under the given reference alone, as the process that it is compared with
+SCORING = {"arm": "static", "learn": "asked", "gather_samples": 2048, "counterfactual_references": 0}
 HEAD = "POST /score HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 PLACES = ("server", "in_process")
 CLIENTS, SAMPLES, PER_CALL = 200, 20_000, 8
@@ -338,22 +340,27 @@ async def ask_all(port: int, calls: list[list[dict[str, str]]], clients: int) ->
 
 
 def load(folder: Path, samples: int, verifier: str, turns: int) -> dict[str, Any]:
-    """Many clients at once against `VerifyRM.score` in one process, turn by turn on the same samples."""
+    """Many clients at once against one process, turn by turn on the same samples.
+
+    The process scores, and does so again while it also judges by rule, as the server does.
+    """
     found = [load_turn(folder, samples, verifier) for _ in range(turns)]
-    ratios = [each["ratio"] for each in found]
-    return {**found[ratios.index(statistics.median_low(ratios))], "turns": turns, "ratios": ratios}
+    ratios = {name: [each[name] for each in found] for name in ("ratio", "ratio_judged")}
+    middle = found[ratios["ratio"].index(statistics.median_low(ratios["ratio"]))]
+    return {**middle, "turns": turns, "ratios": ratios["ratio"], "ratios_judged": ratios["ratio_judged"]}
 
 
 def load_turn(folder: Path, samples: int, verifier: str) -> dict[str, Any]:
     """One turn: the server, then the same samples in this process."""
     from cooper_rl.records import Triple
+    from cooper_rl.verifiers import RuleVerifier
     from cooper_rl.verifyrm import VerifyRM
 
     bodies = load_samples(samples)
     calls = [bodies[start : start + PER_CALL] for start in range(0, len(bodies), PER_CALL)]
     subprocess.run(["rm", "-rf", str(folder / "load")], check=True)
     folder.mkdir(parents=True, exist_ok=True)
-    server = Server(folder / "load", 1, arm="static", learn="asked", gather_samples=2048, verifier=verifier)
+    server = Server(folder / "load", 1, verifier=verifier, **SCORING)
     model = VerifyRM.from_pretrained("nano-weekdays")
     triples = [Triple(b["question"], b["reference_answer"], b["completion"]) for b in bodies]
     before = server.peak_megabytes()
@@ -365,6 +372,14 @@ def load_turn(folder: Path, samples: int, verifier: str) -> dict[str, Any]:
         score for s in range(0, len(triples), 1024) for score in model.score_records(triples[s : s + 1024]).tolist()
     ]
     alone = time.perf_counter() - started
+    with RuleVerifier(verifier, workers=1) as rule:  # as many as the server has
+        rule.verify("1", "1")
+        started = time.perf_counter()
+        for part in (triples[s : s + 1024] for s in range(0, len(triples), 1024)):
+            verdicts = rule.begin_many([t.reference_answer for t in part], [t.completion for t in part])
+            model.score_records(part).tolist()
+            verdicts()
+        judged = time.perf_counter() - started
     right = sum(abs(r - float(s > 0.5)) < 1e-6 for r, s in zip(rewards, scores, strict=True))
     peak = server.peak_megabytes()
     server.stop()
@@ -372,8 +387,12 @@ def load_turn(folder: Path, samples: int, verifier: str) -> dict[str, Any]:
     return {
         **{"clients": CLIENTS, "samples": len(bodies), "samples_per_call": PER_CALL, "verifier": verifier},
         **{"answered": len(rewards), "recorded": recorded, "rewards_equal": right},
-        "samples_per_second": {"server": len(bodies) / through, "in_process": len(bodies) / alone},
+        "samples_per_second": {
+            **{"server": len(bodies) / through, "in_process": len(bodies) / alone},
+            "in_process_judged": len(bodies) / judged,
+        },
         "ratio": alone / through,
+        "ratio_judged": judged / through,
         "memory_megabytes": {"before": before, "peak": peak},
     }
 
@@ -394,7 +413,7 @@ def single(folder: Path, turns: int, verifier: str, calls: int = 100) -> dict[st
 
     folder.mkdir(parents=True, exist_ok=True)
     subprocess.run(["rm", "-rf", str(folder / "single")], check=True)
-    server = Server(folder / "single", 1, arm="static", learn="asked", gather_samples=2048, verifier=verifier)
+    server = Server(folder / "single", 1, verifier=verifier, **SCORING)
     model, bodies = VerifyRM.from_pretrained("nano-weekdays"), load_samples(calls * (turns + 1))
     times: dict[str, list[float]] = {f"{what} {where}": [] for what in ("ms", "cpu_ms") for where in PLACES}
     for turn in range(turns + 1):  # the first one warms up

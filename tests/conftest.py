@@ -5,12 +5,19 @@ import os
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
+import gc
 import sys
 import threading
 
 import pytest
 
 from http_server import Server
+
+
+def pytest_collection_finish():
+    """Takes what the imports have made out of later garbage collections, which took a tenth of the suite's time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -38,8 +38,10 @@ class RefusedError(CooperError):
 
 
 def _writable(text: str) -> str:
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise ValueError("holds half of a surrogate pair, which is no character")
+    try:
+        text.encode()  # a hundred times faster than a look at each character
+    except UnicodeEncodeError:
+        raise ValueError("holds half of a surrogate pair, which is no character") from None
     return text
 
 
