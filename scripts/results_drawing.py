@@ -134,5 +134,7 @@ class Axes:
             yield f'<text x="{LEFT - 6}" y="{self.y(value) + 4:.1f}" text-anchor="end">{value:g}</text>'
         for value in xs:
             if value <= self.right:
-                yield f'<text x="{self.x(value):.1f}" y="{HEIGHT - 12}" text-anchor="middle">{value:g}</text>'
+                fits = self.x(value) + 3.1 * len(f"{value:g}") <= WIDTH  # half of it: a digit is some 6 units wide
+                anchor = "middle" if fits else "end"
+                yield f'<text x="{self.x(value):.1f}" y="{HEIGHT - 12}" text-anchor="{anchor}">{value:g}</text>'
         yield f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 1}" text-anchor="end">{label}</text>'
