@@ -345,9 +345,9 @@ def load(folder: Path, samples: int, verifier: str, turns: int) -> dict[str, Any
     The process scores, and does so again while it also judges by rule, as the server does.
     """
     found = [load_turn(folder, samples, verifier) for _ in range(turns)]
-    ratios = {name: [each[name] for each in found] for name in ("ratio", "ratio_judged")}
-    middle = found[ratios["ratio"].index(statistics.median_low(ratios["ratio"]))]
-    return {**middle, "turns": turns, "ratios": ratios["ratio"], "ratios_judged": ratios["ratio_judged"]}
+    ratios, judged = ([each[name] for each in found] for name in ("ratio", "ratio_judged"))
+    middle = found[ratios.index(statistics.median_low(ratios))]
+    return {**middle, "turns": turns, "ratios": ratios, "ratios_judged": judged}
 
 
 def load_turn(folder: Path, samples: int, verifier: str) -> dict[str, Any]:
@@ -363,19 +363,18 @@ def load_turn(folder: Path, samples: int, verifier: str) -> dict[str, Any]:
     server = Server(folder / "load", 1, verifier=verifier, **SCORING)
     model = VerifyRM.from_pretrained("nano-weekdays")
     triples = [Triple(b["question"], b["reference_answer"], b["completion"]) for b in bodies]
+    parts = [triples[start : start + 1024] for start in range(0, len(triples), 1024)]
     before = server.peak_megabytes()
     started = time.perf_counter()
     rewards = asyncio.run(ask_all(server.port, calls, CLIENTS))
     through = time.perf_counter() - started
     started = time.perf_counter()
-    scores = [
-        score for s in range(0, len(triples), 1024) for score in model.score_records(triples[s : s + 1024]).tolist()
-    ]
+    scores = [score for part in parts for score in model.score_records(part).tolist()]
     alone = time.perf_counter() - started
     with RuleVerifier(verifier, workers=1) as rule:  # as many as the server has
         rule.verify("1", "1")
         started = time.perf_counter()
-        for part in (triples[s : s + 1024] for s in range(0, len(triples), 1024)):
+        for part in parts:
             verdicts = rule.begin_many([t.reference_answer for t in part], [t.completion for t in part])
             model.score_records(part).tolist()
             verdicts()
@@ -388,8 +387,8 @@ def load_turn(folder: Path, samples: int, verifier: str) -> dict[str, Any]:
         **{"clients": CLIENTS, "samples": len(bodies), "samples_per_call": PER_CALL, "verifier": verifier},
         **{"answered": len(rewards), "recorded": recorded, "rewards_equal": right},
         "samples_per_second": {
-            **{"server": len(bodies) / through, "in_process": len(bodies) / alone},
-            "in_process_judged": len(bodies) / judged,
+            name: len(bodies) / seconds
+            for name, seconds in (("server", through), ("in_process", alone), ("in_process_judged", judged))
         },
         "ratio": alone / through,
         "ratio_judged": judged / through,
