@@ -5,6 +5,8 @@
 # make smollm2-anew: make anew what is kept there.  make passages-anew: make what recipes/passages.yaml trains.
 # make test-avx2: the numeric tests with the kernels of a processor without AVX-512.
 # make docs: the site with the API reference, in build/site.  make results: the pages of the results, from docs/data.
+# PYTHONDONTWRITEBYTECODE is 1 in many containers. Each process would then compile anew what it imports.
+export PYTHONDONTWRITEBYTECODE :=
 PYTHON ?= python3
 BIN := .venv/bin
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal # two processes, so one thread each
