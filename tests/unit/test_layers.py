@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -229,8 +230,9 @@ def light_modules(part):
 
 def test_the_torch_free_parts_import_nothing_heavy():
     """Their modules one after the other in one fresh interpreter; the first that loads something heavy is named."""
-    assert all(map(light_modules, TORCH_FREE))
-    names = [name for part in TORCH_FREE for name in light_modules(part)]
+    parts = [light_modules(part) for part in TORCH_FREE]
+    assert all(parts)
+    names = [*chain(*parts)]
     code = f"""
 import importlib, sys
 for name in {names!r}:
