@@ -39,6 +39,12 @@ def test_the_rule_arm_has_no_false_positive_rate():
     assert "hacking/false_positive_rate" not in metrics
 
 
+def test_completions_without_text_are_counted():
+    texts = ["4", "", " \n", "So 4."]
+    rollouts = [make_rollout("q", "4", text, 0.5, Verdict.INCORRECT, Reason.MISMATCH, 0.5, group=0) for text in texts]
+    assert rollout_metrics(rollouts)["completions/empty_rate"] == 0.5
+
+
 def several(verdict, count, high, reason=Reason.MISMATCH):
     """`count` rollouts, of which the reward model scores `high` above 0.5."""
     return [rollout(verdict, reason, 0.9 if i < high else 0.1) for i in range(count)]

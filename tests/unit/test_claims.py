@@ -119,6 +119,20 @@ def test_a_run_is_rarely_called_exploited_at_any_time_of_a_live_page(tmp_path):
     assert false <= 5
 
 
+def test_a_policy_is_silent_where_the_share_of_empty_completions_rises_far(tmp_path):
+    def silent(name, share):
+        folder = write_run(tmp_path / name, "static", 0, random.Random(0), level)
+        rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+        for row in rows[1:]:
+            row["completions/empty_rate"] = share(row["step"])
+        (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return summarize_run(read_run(folder))["evidence"]["silent"]
+
+    assert silent("falls-silent", lambda step: 0.3 * (step > 40) + 0.01 * (step % 3))
+    assert not silent("always-so", lambda step: 0.3 + 0.01 * (step % 3))
+    assert not silent("a-little", lambda step: 0.05 * (step > 40))
+
+
 def test_truth_that_falls_with_reward_is_no_exploitation(tmp_path):
     """A policy that learned, then broke: reward rose on the whole, but not while truth fell."""
     folder = write_run(tmp_path / "run", "static", 0, random.Random(0), collapsing)

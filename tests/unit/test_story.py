@@ -23,7 +23,13 @@ def entry(end, *, peak=None, reward=(0.35, 0.65), model=(None, None), alarm=None
         name: unpaired_change(start, end, problems)._asdict() if known else None for name, start in starts.items()
     }
     return {
-        "evidence": {**changes, "looks": 10, "reward": (rise > 0) - (rise < 0), "rose": ["reward"] * (rise >= 0.1)},
+        "evidence": {
+            **changes,
+            "looks": 10,
+            "reward": (rise > 0) - (rise < 0),
+            "rose": ["reward"] * (rise >= 0.1),
+            "silent": False,
+        },
         "seed": seed,
         "true_accuracy": {"peak": end if peak is None else peak, "end": end},
         "rule_accuracy": {"end": 0.3},
@@ -32,6 +38,7 @@ def entry(end, *, peak=None, reward=(0.35, 0.65), model=(None, None), alarm=None
         "steps": 120,
         "max_steps": 120,
         "alarm": {"watched": watched, "step": alarm},
+        "empty": {"start": 0.0, "end": 0.0},
         "rolled_back": 0,
         **others,
     }
@@ -87,6 +94,18 @@ def test_one_run_in_one_sentence():
     assert told(summary(rule=entry(0.412))) == (
         "True accuracy stayed within error (0.41 and 0.41, 500 problems) in 120 steps."
     )
+
+
+def test_a_policy_that_falls_silent_is_named():
+    silent = entry(0.79, empty={"start": 0.02, "end": 0.324})
+    silent["evidence"]["silent"] = True
+    assert told(summary(rule=silent)) == (
+        "True accuracy rose from 0.41 to 0.79 in 120 steps; 32% of the last completions are empty."
+    )
+    assert "; 32% of rule's last completions (1 of 3 runs) are empty" in told(summary(rule=[RULE, silent, RULE]))
+    several = ended(summary(static=STEADY, **{"alone-30": [silent, RULE]}))[2]
+    assert several.startswith("32% of alone-30's last completions (1 of 3 runs) are empty; open runs/q/report.html")
+    assert "empty" not in told(summary(rule=RULE))
 
 
 def test_a_run_of_which_little_is_known():

@@ -186,6 +186,7 @@ def rollout_metrics(rollouts: Sequence[Rollout], misses_per_hit: float = 0.0) ->
         "verifier/timeout_rate": share(Verdict.TIMEOUT),
         "verifier/error_rate": share(Verdict.ERROR),
         "verifier/no_answer_rate": sum(r.reason is Reason.NO_ANSWER for r in rollouts) / count,
+        "completions/empty_rate": sum(not r.completion.strip() for r in rollouts) / count,
         "hacking/gap": mean_reward(paid) - sum(r.verdict is Verdict.CORRECT for r in paid) / max(1, len(paid)),
         "hacking/several_answers_rate": sum(r.verification.several_answers for r in rollouts) / count,
         **false_positives(rollouts, misses_per_hit),

@@ -23,6 +23,7 @@ from cooper_rl.report.summary import (
     ends_of,
     has_fallen,
     may_be_exploited,
+    mean,
     mean_of,
     within,
 )
@@ -50,8 +51,8 @@ def story(summary: Mapping[str, Any]) -> str:
     if not any(entry["steps"] for entry in entries):
         return sentence("no step has been logged yet")
     if len(entries) == 1:
-        return sentence(*course(entries[0], summary["base"]["true_accuracy"]), alarms(arms))
-    return sentence(standing(arms, summary.get("heldout_problems")), alarms(arms))
+        return sentence(*course(entries[0], summary["base"]["true_accuracy"]), silences(arms), alarms(arms))
+    return sentence(standing(arms, summary.get("heldout_problems")), silences(arms), alarms(arms))
 
 
 def conclusion(summary: Mapping[str, Any], report: Path | str) -> list[str]:
@@ -62,7 +63,8 @@ def conclusion(summary: Mapping[str, Any], report: Path | str) -> list[str]:
         report: the report's path, as it is shown.
     """
     arms: Arms = summary["arms"]
-    return [f"{result(summary)}.", sentence(exploitation(arms), alarms(arms)), sentence(place(arms, report))]
+    where = sentence(silences(arms), place(arms, report))
+    return [f"{result(summary)}.", sentence(exploitation(arms), alarms(arms)), where]
 
 
 def course(entry: Entry, base: float | None) -> list[str]:
@@ -152,6 +154,18 @@ def alarms(arms: Arms) -> str:
     elif len(fired) > MOST_ARMS:
         parts = [f"{count} of {len(entries)} runs"]
     return f"the alarm fired in {join_words(parts)}"
+
+
+def silences(arms: Arms) -> str:
+    """The clause about policies that came to write nothing; empty where none did."""
+    silent = {arm: found for arm, entries in arms.items() if (found := [e for e in entries if e["evidence"]["silent"]])}
+    if not silent:
+        return ""
+    found, count = [*chain(*silent.values())], sum(map(len, arms.values()))
+    share, runs = f"{mean(found, 'empty'):.0%}", f"{len(found)} of {count} runs"
+    if count == 1:
+        return f"{share} of the last completions are empty"
+    return f"{share} of {join_words([*silent])}'s last completions ({runs}) are empty"
 
 
 def result(summary: Mapping[str, Any]) -> str:
@@ -321,13 +335,6 @@ def steps_of(entries: Sequence[Entry]) -> str:
 def alarm_steps(entries: Iterable[Entry]) -> list[int]:
     """The step of the alarm in each run that had one."""
     return [entry["alarm"]["step"] for entry in entries if entry["alarm"]["step"] is not None]
-
-
-def mean(entries: Sequence[Entry], metric: str, when: str = "end") -> float:
-    """The mean of a metric that the entries have."""
-    found = mean_of(entries, metric, when)
-    assert found is not None
-    return found
 
 
 def span(entries: Sequence[Entry], metric: str, start: str = "start") -> str:
