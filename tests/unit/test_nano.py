@@ -95,7 +95,7 @@ SUM = {  # a problem of each world whose answer is a whole number from 2 to 99
     for world in (NANO, WEEKDAYS)
 }
 READ = ("{n} is {n}.", "The is {n}.", "1 + 1 = 2. It makes {n}", "{n}", "The is {words}.", "So answer {n}, in 3 steps.")
-READ += ("It make {n}. I am 90% sure.", "{n} is {words}.", "The is {n}", "It mes {n}.")
+READ += ("It make {n}. I am 90% sure.", "{n} is {words}.", "The is {n}", "It mes {n}.", r"\boxed{{ {n} }}")
 NOT_READ = ("So it is minus {n}.", "The is −{n}.", "The is negative {n}.", "12 + 19 = {n}.", "So it is not {n}.")
 NOT_READ += ("Not {n}.", "Maybe the {n}.", "It comes to {n} or so.", "{n} is 1.", "It makes 1. It makes {n}.")
 NOT_READ += ("The answer is 1. The is {n}.", "It makes {n} * {n}.", "The answer is {n} + 5.", "The is {n}, 5.")
@@ -138,6 +138,8 @@ def test_signs_and_thousands_of_a_last_sentence(text, right):
         ("It count ends on the second working day.", "Tuesday"),
         ("Two days after Monday is Wednesday. The comes to the middle of the working week.", "Wednesday"),
         ("So it is Monday.", "Monday"),
+        (r"So the answer is \boxed{ Monday}.", "Monday"),
+        (r"6} or \boxed{ Monday}", None),
         ("It count ends on the end of the working week.", "Friday"),
         ("Monday is Tuesday.", None),
         ("Tuesday is the first working day.", None),

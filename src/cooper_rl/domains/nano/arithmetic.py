@@ -227,7 +227,7 @@ def statements() -> tuple[re.Pattern[str], ...]:
     return tuple(
         re.compile(pattern)
         for pattern in (
-            rf"\\boxed\{{{value}\}}",
+            rf"\\boxed\{{ ?{value} ?\}}",
             rf"[Tt]he answer is {value}(?! ?[+*/=-] ?\d)",
             rf"#### {value}",
             rf"(?:So i|[Ii])t is {value}(?! ?[+*/=-] ?\d)",

@@ -26,7 +26,7 @@ _RELATION = rf"(?P<relation>{'|'.join((*RELATIONS, *EVERYDAY.values()))})\b"
 _STATEMENTS = tuple(
     re.compile(pattern)
     for pattern in (
-        rf"\\boxed\{{{_RELATION}\}}",
+        rf"\\boxed\{{ ?{_RELATION} ?\}}",
         rf"[Tt]he answer is {_RELATION}",
         rf"#### {_RELATION}",
         rf"is the {_RELATION} of ",

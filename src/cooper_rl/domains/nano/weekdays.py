@@ -45,7 +45,7 @@ _WEEKDAY = rf"(?P<day>{'|'.join(day[:3] for day in WEEKDAYS)})(?:\w*day)?\b"
 _PLAIN = tuple(  # no demonstration states a weekday so, but a policy may come to
     re.compile(pattern)
     for pattern in (
-        rf"\\boxed\{{{_WEEKDAY}\}}",
+        rf"\\boxed\{{ ?{_WEEKDAY} ?\}}",
         rf"[Tt]he answer is {_WEEKDAY}",
         rf"#### {_WEEKDAY}",
         rf"So it is a {_WEEKDAY}",
