@@ -138,7 +138,10 @@ def test_every_recorded_negative_is_wrong_by_the_rule(runs):
     assert {pair["negative_source"] for pair in pairs} == {"mined", "counterfactual"}
 
 
-@pytest.mark.parametrize("settings", [{"arm": "hybrid"}, {"arm": "static", "reward_threshold": 0.5}], ids=str)
+STEPPED = {"arm": "static", "reward_threshold": 0.5}
+
+
+@pytest.mark.parametrize("settings", [{"arm": "hybrid"}, pytest.param(STEPPED, marks=pytest.mark.slow)], ids=str)
 def test_other_rewards(tmp_path, settings):
     rows = train(tmp_path, **settings)
     records = [json.loads(line) for line in (tmp_path / "rollouts" / "step_000001.jsonl").read_text().splitlines()]

@@ -30,6 +30,7 @@ from cooper_rl.settings.train import TrainSettings
 RECIPE = load_recipe("recipes/quickstart.yaml", ["--dataset_size", "64", "--per_device_train_batch_size", "16"])
 
 
+@pytest.mark.slow
 def test_the_command_measures_the_step_and_ends_with_the_verdict():
     command = [sys.executable, "-m", "cooper_rl.cli", "doctor", "--config", "recipes/quickstart.yaml", "--json"]
     words = ["--arm", "cooper", "--dataset_size", "64", "--per_device_train_batch_size", "16"]

@@ -75,7 +75,7 @@ def test_no_valid_pair_in_any_prompt_leaves_the_reward_model_alone(tmp_path):
     assert read_metrics(tmp_path)[-1]["pairs/yield"] == 0
 
 
-@pytest.mark.parametrize("action", ["log", "stop", "hybrid"])
+@pytest.mark.parametrize("action", ["log", "stop", pytest.param("hybrid", marks=pytest.mark.slow)])
 def test_what_the_alarm_does(tmp_path, action, monkeypatch, caplog):
     monkeypatch.setattr("cooper_rl.method.alarm.AcceptanceAlarm.fires_on", lambda self, shares: True)
     values = {**SMALL, "max_steps": 4, "save_steps": 2, "heldout_steps": 0, "alarm_action": action}

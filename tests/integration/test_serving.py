@@ -249,6 +249,7 @@ def stopped_at_a_checkpoint(served, folder):
     assert served.stop() and served.errors[-1].strip() == line and "Traceback" not in "".join(served.errors)
 
 
+@pytest.mark.slow
 def test_a_full_disk_at_a_checkpoint_stops_the_run_and_health_says_so(small_disk):
     folder, fill = small_disk
     served = Served(folder / "run")

@@ -78,6 +78,7 @@ def test_a_policy_s_adapters_are_no_reward_model(tmp_path):
         VerifyRM.from_pretrained(tmp_path / "policy")
 
 
+@pytest.mark.slow
 def test_without_a_hub_the_message_says_where_their_base_belongs(base):
     Path("models", "nano-policy").unlink()
     done = subprocess.run(

@@ -112,6 +112,7 @@ def test_a_model_on_a_file_of_problems(serve, problems, tmp_path):
     assert json.loads((tmp_path / "a" / "results.json").read_text()) == found
 
 
+@pytest.mark.slow
 def test_a_smaller_evaluation_of_a_larger_folder_takes_its_own_samples(serve, problems, tmp_path):
     server = serve(adder(0.5))
     evaluate_model(settings(problems, server, tmp_path / "a"))

@@ -120,7 +120,7 @@ def verifier():
         yield rule
 
 
-@pytest.mark.parametrize("share", [6, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("share", [18, pytest.param(1, marks=pytest.mark.slow)])
 def test_hostile_completions(verifier, tmp_path, share):
     sentinel = tmp_path / "ran"
     hostile = cases(str(sentinel))[::share]

@@ -183,6 +183,7 @@ def test_adapters_saved_alone_are_the_merged_model(train_file, tmp_path, monkeyp
         VerifyRM.from_pretrained(tmp_path / "alone")
 
 
+@pytest.mark.slow
 def test_what_all_of_training_has_changed_is_saved_as_adapters(train_file, tmp_path):
     """With the full rank nothing but norms, embeddings and rounding differ; with a low one it stays near."""
     whole = config_of(train_file, tmp_path / "whole", max_steps=20)

@@ -263,6 +263,7 @@ def test_stream_names_the_bad_line(verifier):
     assert '"verdict": "CORRECT"' in written[0]
 
 
+@pytest.mark.slow
 def test_a_killed_verification_resumes_where_its_file_ends(tmp_path):
     """A real process, killed in the middle; the end is as if it had not been."""
     source, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
