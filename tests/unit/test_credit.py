@@ -2,11 +2,9 @@
 
 import math
 import random
-import re
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from statistics import fmean
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -16,7 +14,6 @@ import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 
-import cooper_rl
 from cooper_rl.credit import (
     CUE,
     Credit,
@@ -192,14 +189,6 @@ def test_a_reward_model_that_values_no_steps_is_refused(tmp_path):
     ):
         settings = MethodSettings(output_dir=str(tmp_path), num_generations=3, arm="static", credit="centred")
         Credit(make_cooper(settings, verifier, Whole()))
-
-
-def test_nothing_else_imports_it():
-    """Only inside of functions, so that a run without it does not load it."""
-    files = [path for path in Path(cooper_rl.__file__).parent.rglob("*.py") if path.name != "credit.py"]
-    imports = re.compile(r"^(?:from|import) cooper_rl\.credit\b|^from cooper_rl import .*\bcredit\b", re.MULTILINE)
-    assert [path for path in files if imports.search(path.read_text())] == []
-    assert sum("import Credit" in path.read_text() for path in files) == 1  # so they are the right files
 
 
 def test_the_rule_arm_needs_a_reward_model_where_steps_are_valued():

@@ -228,6 +228,14 @@ def light_modules(part):
     return [n.removesuffix(".__init__") for n in names if not any(heavy in n for heavy in TORCH_FREE[part])]
 
 
+def test_the_credit_of_steps_is_imported_inside_of_functions_alone():
+    """A run without it does not load it."""
+    for path in MODULES:
+        at_top = [node for node in ast.parse(path.read_text()).body if isinstance(node, (ast.Import, ast.ImportFrom))]
+        assert part_of(path) == "credit" or "credit" not in imported_parts("\n".join(map(ast.unparse, at_top))), path
+    assert "credit" in graph()["engines"]
+
+
 def test_the_torch_free_parts_import_nothing_heavy():
     """Their modules one after the other in one fresh interpreter; the first that loads something heavy is named."""
     parts = [light_modules(part) for part in TORCH_FREE]

@@ -25,6 +25,7 @@ from cooper_rl.report.summary import (
     may_be_exploited,
     mean,
     mean_of,
+    select,
     within,
 )
 
@@ -158,7 +159,7 @@ def alarms(arms: Arms) -> str:
 
 def silences(arms: Arms) -> str:
     """The clause about policies that came to write nothing; empty where none did."""
-    silent = {arm: found for arm, entries in arms.items() if (found := [e for e in entries if e["evidence"]["silent"]])}
+    silent = select(arms, lambda entry: entry["evidence"]["silent"])
     if not silent:
         return ""
     found, count = [*chain(*silent.values())], sum(map(len, arms.values()))
@@ -200,7 +201,7 @@ def result(summary: Mapping[str, Any]) -> str:
 
 def exploitation(arms: Arms) -> str:
     """Which arms' reward was exploited, or that none was."""
-    found = {arm: hits for arm, entries in arms.items() if (hits := [*filter(is_exploited, entries)])}
+    found = select(arms, is_exploited)
     if len(found) > 1:
         falls = [f"{mean(hits, 'true_accuracy', 'peak') - mean(hits, 'true_accuracy'):.2f}" for hits in found.values()]
         return f"the reward was exploited in {join_words([*found])}: true accuracy fell by {join_words(falls)}"

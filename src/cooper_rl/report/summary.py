@@ -7,7 +7,7 @@ seeds, or of one seed over problems. A run's `evidence` says which of its change
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -212,6 +212,11 @@ def figures(entries: Sequence[Mapping[str, Any]]) -> list[str]:
 def ends_of(arms: Arms, metric: str) -> dict[str, float]:
     """Where each arm that has the metric ended."""
     return {arm: end for arm, entries in arms.items() if (end := mean_of(entries, metric, "end")) is not None}
+
+
+def select(arms: Arms, holds: Callable[[Entry], bool]) -> dict[str, list[Entry]]:
+    """By arm, the runs of which something holds; without the arms that have none."""
+    return {arm: found for arm, entries in arms.items() if (found := [*filter(holds, entries)])}
 
 
 def within(entries: Sequence[Entry], key: str, problems: int | None) -> str:
