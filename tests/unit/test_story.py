@@ -102,9 +102,11 @@ def test_a_policy_that_falls_silent_is_named():
     assert told(summary(rule=silent)) == (
         "True accuracy rose from 0.41 to 0.79 in 120 steps; 32% of the last completions are empty."
     )
-    assert "; 32% of rule's last completions (1 of 3 runs) are empty" in told(summary(rule=[RULE, silent, RULE]))
+    assert "; 32% of the last completions (1 of 3 runs) are empty" in told(summary(rule=[RULE, silent, RULE]))
     several = ended(summary(static=STEADY, **{"alone-30": [silent, RULE]}))[2]
-    assert several.startswith("32% of alone-30's last completions (1 of 3 runs) are empty; open runs/q/report.html")
+    assert several.startswith("32% of alone-30's last completions (1 of 2 runs) are empty; open runs/q/report.html")
+    alone = ended(summary(rule=RULE, static=silent))[2]
+    assert alone.startswith("32% of static's last completions are empty; open runs/q/report.html")
     assert "empty" not in told(summary(rule=RULE))
 
 

@@ -162,11 +162,10 @@ def silences(arms: Arms) -> str:
     silent = select(arms, lambda entry: entry["evidence"]["silent"])
     if not silent:
         return ""
-    found, count = [*chain(*silent.values())], sum(map(len, arms.values()))
-    share, runs = f"{mean(found, 'empty'):.0%}", f"{len(found)} of {count} runs"
-    if count == 1:
-        return f"{share} of the last completions are empty"
-    return f"{share} of {join_words([*silent])}'s last completions ({runs}) are empty"
+    found, count = [*chain(*silent.values())], sum(len(arms[arm]) for arm in silent)
+    whose = "the last completions" if len(arms) == 1 else f"{join_words([*silent])}'s last completions"
+    often = f" ({len(found)} of {count} runs)" if count > len(found) else ""
+    return f"{mean(found, 'empty'):.0%} of {whose}{often} are empty"
 
 
 def result(summary: Mapping[str, Any]) -> str:
