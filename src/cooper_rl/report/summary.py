@@ -215,7 +215,7 @@ def ends_of(arms: Arms, metric: str) -> dict[str, float]:
 
 
 def select(arms: Arms, holds: Callable[[Entry], bool]) -> dict[str, list[Entry]]:
-    """By arm, the runs of which something holds; without the arms that have none."""
+    """The runs of each arm for which `holds` is true. Arms without such a run are left out."""
     return {arm: found for arm, entries in arms.items() if (found := [*filter(holds, entries)])}
 
 
